@@ -1,0 +1,116 @@
+"""What can go wrong, drawn once.
+
+    LadingError
+    ├── ConfigError            what was asked for cannot be done
+    │   ├── UnknownName        an option, family or column that does not exist (with the nearest that does)
+    │   └── MissingDependency  an optional package is needed here; the message says what to install
+    ├── CorpusError            a whole file of the corpus cannot be read
+    ├── SkipSample             one sample cannot be trained on; it carries a `Reason` and ends in the ledger
+    ├── TooManyFailures        samples kept failing after planning; the bound was reached
+    └── ExactnessError         a promise of ours does not hold (a counted length differs from the encoded one …)
+
+Every message says what was found, what was wanted, what follows from it, and where:
+
+    >>> str(ConfigError(found="pack size 0", wanted="a positive number of tokens", where="LoaderConfig"))
+    'found pack size 0; wanted a positive number of tokens [LoaderConfig]'
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why a sample was dropped or replaced. The value is what ledgers and JSON show."""
+
+    MALFORMED_JSON = "malformed_json"
+    BAD_ROW = "bad_row"
+    UNKNOWN_ROLE = "unknown_role"
+    EMPTY_CONVERSATION = "empty_conversation"
+    NO_ASSISTANT_TURN = "no_assistant_turn"
+    MARKS_WITHOUT_MEDIA = "marks_without_media"
+    MEDIA_WITHOUT_MARKS = "media_without_marks"
+    MISSING_MEDIA = "missing_media"
+    CORRUPT_MEDIA = "corrupt_media"
+    UNSUPPORTED_MEDIA = "unsupported_media"
+    IMPOSSIBLE_SHAPE = "impossible_shape"
+    PLACEHOLDER_IN_TEXT = "placeholder_in_text"
+    TEMPLATE_REFUSED = "template_refused"
+    NO_LABEL_TOKENS = "no_label_tokens"
+    TOO_LONG = "too_long"
+    LAST_STEP_SHORT = "last_step_short"
+    UNEXPECTED_ERROR = "unexpected_error"
+
+
+class LadingError(Exception):
+    """The root: `except lading.LadingError` catches everything this library raises on purpose."""
+
+    def __init__(self, *, found: str, wanted: str = "", consequence: str = "", where: str = "") -> None:
+        self.found, self.wanted, self.consequence, self.where = found, wanted, consequence, where
+        clauses = [f"found {found}"]
+        clauses += [f"wanted {wanted}"] if wanted else []
+        clauses += [consequence] if consequence else []
+        super().__init__("; ".join(clauses) + (f" [{where}]" if where else ""))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Keyword-only arguments do not survive the default pickling, and errors cross process borders in workers.
+        return (_rebuild, (type(self), self.__dict__.copy()))
+
+
+def _rebuild(kind: type[LadingError], state: dict[str, object]) -> LadingError:
+    names = ("found", "wanted", "consequence", "where")
+    error = kind.__new__(kind)
+    LadingError.__init__(error, **{name: str(state[name]) for name in names})
+    error.__dict__.update(state)
+    return error
+
+
+class ConfigError(LadingError, ValueError):
+    """What was asked for cannot be done; nothing was read or written."""
+
+
+class UnknownName(ConfigError):
+    """A name that does not exist, with the nearest one that does."""
+
+    def __init__(self, *, kind: str, name: str, known: Iterable[str], where: str = "") -> None:
+        options = sorted(known)
+        near = difflib.get_close_matches(name, options, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else ""
+        super().__init__(found=f"{kind} {name!r}", wanted=f"one of {', '.join(options)}", consequence=hint, where=where)
+
+
+class MissingDependency(ConfigError, ImportError):
+    """An optional package is needed for this, and is not installed."""
+
+    def __init__(self, *, package: str, purpose: str) -> None:
+        super().__init__(
+            found=f"no package {package!r}",
+            wanted=f"it installed, for {purpose}",
+            consequence=f"run: pip install {package}",
+        )
+
+
+class CorpusError(LadingError):
+    """A file of the corpus cannot be read as a whole, so none of its samples can be named."""
+
+
+class SkipSample(LadingError):
+    """One sample cannot be trained on. Raised by any room, counted by the loader, bounded by its policy."""
+
+    def __init__(self, reason: Reason, *, found: str, wanted: str = "", where: str = "") -> None:
+        super().__init__(found=found, wanted=wanted, where=where)
+        self.reason = reason
+
+    def at(self, where: str) -> SkipSample:
+        """The same refusal, with its place."""
+        return SkipSample(self.reason, found=self.found, wanted=self.wanted, where=where)
+
+
+class TooManyFailures(LadingError):
+    """Samples that had been counted and planned kept failing; the loader's bound was reached."""
+
+
+class ExactnessError(LadingError, AssertionError):
+    """A promise of this library does not hold. It is our error, never the user's."""

@@ -1,0 +1,181 @@
+"""What became of each sample: trained on, replaced by a named one, or dropped for a named reason.
+
+>>> import numpy as np
+>>> ledger = Ledger(sources=("cats", "dogs"), source=np.array([0, 0, 1], dtype=np.int32))
+>>> ledger.trained([0, 2])
+>>> ledger.dropped(Dropped(key=SampleKey(index=1, source="cats", where="c.jsonl:2"),
+...                        reason=Reason.MISSING_MEDIA, detail="no image file cat.jpg"))
+>>> ledger.totals()["cats"]
+{'input': 2, 'trained': 1, 'replaced': 0, 'dropped': 1, 'pending': 0, 'reasons': {'missing_media': 1}}
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+from pathlib import Path
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lading.errors import ExactnessError, Reason
+from lading.records import Dropped, LengthTable, SampleKey
+
+VERSION = 1
+
+
+class Fate(IntEnum):
+    """Where a sample is. Every sample has exactly one fate."""
+
+    PENDING = 0
+    TRAINED = 1
+    REPLACED = 2
+    DROPPED = 3
+
+
+class SourceTotals(TypedDict):
+    """Law: input = trained + replaced + dropped + pending, and pending is 0 when an epoch is over."""
+
+    input: int
+    trained: int
+    replaced: int
+    dropped: int
+    pending: int
+    reasons: dict[str, int]
+
+
+class Ledger:
+    """One epoch's account. Law: totals add up, per source and over all, at any moment."""
+
+    def __init__(self, *, sources: Sequence[str], source: NDArray[np.int32]) -> None:
+        self.sources = tuple(sources)
+        self._source = source
+        self._fate = np.zeros(len(source), dtype=np.uint8)
+        self._entries: dict[int, Dropped] = {}
+        self.repeats = 0
+        """Extra passes over samples already trained on (the last step's filling, sample by sample)."""
+
+    @classmethod
+    def open(cls, table: LengthTable) -> Ledger:
+        """The ledger of a corpus that was counted: what could not be counted is already dropped in it."""
+        ledger = cls(sources=table.sources, source=table.source)
+        for dropped in table.dropped:
+            ledger.dropped(dropped)
+        return ledger
+
+    def trained(self, indices: Iterable[int]) -> None:
+        """These samples went through a training step. Numbers below 0 are not of the corpus (placeholders)."""
+        for index in (index for index in indices if index >= 0):
+            if self._fate[index] == Fate.TRAINED:
+                self.repeats += 1
+            self._fate[index] = Fate.TRAINED
+            self._entries.pop(index, None)
+
+    def dropped(self, dropped: Dropped) -> None:
+        """This sample is left out, for a reason, or replaced by the samples it names."""
+        self._fate[dropped.key.index] = Fate.REPLACED if dropped.by else Fate.DROPPED
+        self._entries[dropped.key.index] = dropped
+
+    def merge(self, other: Ledger) -> None:
+        """Take over what another rank's ledger knows and this one does not."""
+        news = (self._fate == Fate.PENDING) & (other._fate != Fate.PENDING)
+        self._fate[news] = other._fate[news]
+        self._entries.update({index: entry for index, entry in other._entries.items() if news[index]})
+        self.repeats += other.repeats
+
+    def totals(self) -> dict[str, SourceTotals]:
+        """Totals by source, in the corpus's order."""
+        counts = np.zeros((len(self.sources), len(Fate)), dtype=np.int64)
+        np.add.at(counts, (self._source, self._fate), 1)
+        reasons = [Counter[str]() for _ in self.sources]
+        for index, dropped in self._entries.items():
+            reasons[self._source[index]][dropped.reason.value] += 1
+        return {
+            name: _totals(counts[number].tolist(), dict(reasons[number].most_common()))
+            for number, name in enumerate(self.sources)
+        }
+
+    def total(self) -> SourceTotals:
+        """Totals over all sources."""
+        rows = list(self.totals().values())
+        reasons = Counter[str]()
+        for row in rows:
+            reasons.update(row["reasons"])
+        return {
+            "input": sum(row["input"] for row in rows),
+            "trained": sum(row["trained"] for row in rows),
+            "replaced": sum(row["replaced"] for row in rows),
+            "dropped": sum(row["dropped"] for row in rows),
+            "pending": sum(row["pending"] for row in rows),
+            "reasons": dict(reasons.most_common()),
+        }
+
+    def check(self, *, finished: bool = True) -> None:
+        """Raise when the books do not balance: a sample without a fate after the epoch, or a reason without one."""
+        total = self.total()
+        accounted = total["trained"] + total["replaced"] + total["dropped"] + total["pending"]
+        named = total["replaced"] + total["dropped"] == len(self._entries)
+        if accounted != total["input"] or not named or (finished and total["pending"]):
+            raise ExactnessError(
+                found=f"{total}", wanted="input = trained + replaced + dropped, each with a reason", where="ledger"
+            )
+
+    def entries(self) -> list[dict[str, object]]:
+        """Everything that was not trained on, by name: sample, source, place, fate, reason, detail."""
+        return [
+            {
+                "index": index,
+                "source": dropped.key.source,
+                "where": dropped.key.where,
+                "fate": Fate(int(self._fate[index])).name.lower(),
+                "reason": dropped.reason.value,
+                "detail": dropped.detail,
+                **({"by": [str(key) for key in dropped.by]} if dropped.by else {}),
+            }
+            for index, dropped in sorted(self._entries.items())
+        ]
+
+    def save(self, path: Path) -> None:
+        """Write the account as JSON: totals first, then every sample that was not trained on."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        account = {
+            "version": VERSION,
+            "total": self.total(),
+            "repeats": self.repeats,
+            "sources": self.totals(),
+            "entries": self.entries(),
+        }
+        path.write_text(json.dumps(account, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+    def __str__(self) -> str:
+        rows = [*self.totals().items(), ("all", self.total())]
+        return "\n".join(_line(name, totals) for name, totals in rows)
+
+
+def too_long(key: SampleKey, tokens: int, pack_size: int) -> Dropped:
+    """The entry of a sample that no pack can hold."""
+    detail = f"found {tokens} tokens; wanted at most the pack size, {pack_size}"
+    return Dropped(key=key, reason=Reason.TOO_LONG, detail=detail)
+
+
+def _totals(counts: list[int], reasons: dict[str, int]) -> SourceTotals:
+    return {
+        "input": sum(counts),
+        "trained": counts[Fate.TRAINED],
+        "replaced": counts[Fate.REPLACED],
+        "dropped": counts[Fate.DROPPED],
+        "pending": counts[Fate.PENDING],
+        "reasons": reasons,
+    }
+
+
+def _line(name: str, totals: SourceTotals) -> str:
+    reasons = ", ".join(f"{reason} {count}" for reason, count in totals["reasons"].items())
+    return (
+        f"{name}: {totals['input']} in = {totals['trained']} trained + {totals['replaced']} replaced"
+        f" + {totals['dropped']} dropped" + (f" + {totals['pending']} pending" if totals["pending"] else "")
+        + (f" ({reasons})" if reasons else "")
+    )  # fmt: skip

@@ -1,0 +1,170 @@
+"""join · split · clip · shift (and pad · stack): the only code that concatenates or cuts tensors.
+
+All of it is driven by a family's field table.
+
+`split` is the exact inverse of `join`, because the rows of every document are carried in its `Document`, never guessed
+from a shape:
+
+    >>> import torch
+    >>> from lading.fields import Field
+    >>> from lading.records import Document, SampleKey
+    >>> fields = {"input_ids": Field(axis="token")}
+    >>> parts = [{"input_ids": torch.tensor([1, 2])}, {"input_ids": torch.tensor([3])}]
+    >>> joined = join(parts, fields)
+    >>> joined["input_ids"].tolist()
+    [1, 2, 3]
+    >>> key = SampleKey(index=0, source="s", where="w")
+    >>> [part["input_ids"].tolist() for part in split(joined, [Document(key=key, tokens=n) for n in (2, 1)], fields)]
+    [[1, 2], [3]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from lading.errors import ExactnessError, Reason, SkipSample
+from lading.fields import IGNORE_INDEX, Field
+from lading.records import Document, Encoded
+
+
+def extent(document: Document, field: Field) -> int:
+    """How many rows of `field` belong to `document`.
+
+    >>> from lading.records import SampleKey
+    >>> extent(Document(key=SampleKey(index=0, source="s", where="w"), tokens=7), Field(axis="token"))
+    7
+    """
+    if field.axis == "token":
+        return document.tokens
+    if field.kind is None:
+        return 1
+    footprints = document.footprints(field.kind)
+    return sum(footprint.rows for footprint in footprints) if field.ragged else len(footprints)
+
+
+def join(parts: Sequence[Mapping[str, Tensor]], fields: Mapping[str, Field]) -> dict[str, Tensor]:
+    """Concatenate each field over the parts that have it. A text-only part simply has no pixels."""
+    joined: dict[str, Tensor] = {}
+    for name in _names(parts):
+        pieces = [part[name] for part in parts if name in part]
+        joined[name] = torch.cat(pieces, dim=_field(name, fields).dim) if len(pieces) > 1 else pieces[0]
+    return joined
+
+
+def split(
+    tensors: Mapping[str, Tensor], documents: Sequence[Document], fields: Mapping[str, Field]
+) -> list[dict[str, Tensor]]:
+    """Cut joined tensors back into their documents. A part without rows of a medium does not get its key."""
+    parts: list[dict[str, Tensor]] = [{} for _ in documents]
+    for name, tensor in tensors.items():
+        field = _field(name, fields)
+        extents = [extent(document, field) for document in documents]
+        if sum(extents) != tensor.shape[field.dim]:
+            raise ExactnessError(
+                found=f"{tensor.shape[field.dim]} rows of {name!r}",
+                wanted=f"{sum(extents)}, as its {len(documents)} documents carry",
+                consequence="media would go to the wrong document",
+            )
+        for part, piece, rows in zip(parts, torch.split(tensor, extents, dim=field.dim), extents, strict=True):
+            if rows:
+                part[name] = piece
+    return parts
+
+
+def clip(encoded: Encoded, tokens: int, fields: Mapping[str, Field]) -> Encoded:
+    """Keep the first `tokens` tokens, or fewer: a medium that would be cut is left out whole, with all after it."""
+    document = encoded.document
+    for span in document.media:
+        if span.start < tokens < span.stop:
+            tokens = span.start
+    tokens = min(tokens, document.tokens)
+    kept = replace(document, tokens=tokens, media=tuple(span for span in document.media if span.stop <= tokens))
+    tensors: dict[str, Tensor] = {}
+    for name, tensor in encoded.tensors.items():
+        field = _field(name, fields)
+        rows = extent(kept, field)
+        if rows or field.axis == "token":
+            tensors[name] = tensor.narrow(field.dim, 0, rows)
+    spans = tuple((start, min(stop, tokens)) for start, stop in encoded.spans if start < tokens)
+    if not bool((tensors["labels"] != IGNORE_INDEX).any()):
+        raise SkipSample(
+            Reason.NO_LABEL_TOKENS,
+            found=f"no label among the first {tokens} tokens",
+            wanted="at least one token to train on",
+            where=str(document.key),
+        )
+    return replace(encoded, document=kept, spans=spans, tensors=tensors)
+
+
+def shift(labels: Tensor, lengths: Iterable[int]) -> Tensor:
+    """Move the labels of each document one to the left: place t holds what is predicted there, token t + 1.
+
+    The last place of a document predicts nothing, so no document learns the first token of its neighbour:
+
+    >>> shift(torch.tensor([-100, 5, 6, -100, 8]), [3, 2]).tolist()
+    [5, 6, -100, 8, -100]
+    """
+    shifted = torch.roll(labels, shifts=-1, dims=-1)
+    ends = torch.tensor(list(lengths), dtype=torch.long).cumsum(0) - 1
+    shifted[..., ends] = IGNORE_INDEX
+    return shifted
+
+
+def pad(tensor: Tensor, length: int, field: Field, value: int | None = None) -> Tensor:
+    """Lengthen a token field at its end.
+
+    >>> pad(torch.tensor([4, 5]), 4, Field(axis="token", pad=-100)).tolist()
+    [4, 5, -100, -100]
+    """
+    missing = length - tensor.shape[field.dim]
+    if missing == 0:
+        return tensor
+    shape = list(tensor.shape)
+    shape[field.dim] = missing
+    wanted = field.pad if value is None else value
+    if wanted == "count":
+        filling = torch.arange(missing, dtype=tensor.dtype).expand(shape)
+    else:
+        filling = tensor.new_full(shape, wanted)
+    return torch.cat([tensor, filling], dim=field.dim)
+
+
+def stack(rows: Sequence[Tensor]) -> Tensor:
+    """[T] rows → [B, T]; [4, T] rows → [4, B, T], as models want three-way positions."""
+    return torch.stack(list(rows), dim=rows[0].ndim - 1)
+
+
+def cut_rows(
+    tensors: Mapping[str, Tensor], sizes: Sequence[int], fields: Mapping[str, Field]
+) -> list[dict[str, Tensor]]:
+    """Cut batched tensors along their rows. `stack` put the rows of a token field just before its tokens; what is no
+    field (a mask) has them first.
+
+    >>> cut = cut_rows({"input_ids": torch.zeros(5, 3)}, [3, 2], {"input_ids": Field(axis="token")})
+    >>> [part["input_ids"].shape[0] for part in cut]
+    [3, 2]
+    """
+    parts: list[dict[str, Tensor]] = [{} for _ in sizes]
+    for name, tensor in tensors.items():
+        dim = tensor.ndim - 2 if name in fields else 0
+        for part, piece in zip(parts, torch.split(tensor, list(sizes), dim=dim), strict=True):
+            part[name] = piece
+    return parts
+
+
+def _names(parts: Iterable[Mapping[str, Tensor]]) -> list[str]:
+    return list(dict.fromkeys(name for part in parts for name in part))
+
+
+def _field(name: str, fields: Mapping[str, Field]) -> Field:
+    if name not in fields:
+        raise ExactnessError(
+            found=f"a tensor {name!r} that the family does not declare",
+            wanted=f"one of {', '.join(fields)}",
+            consequence="it could not be joined or split",
+        )
+    return fields[name]

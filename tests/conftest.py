@@ -1,0 +1,34 @@
+"""Fixtures for every room: the toy world, and the shared folder where it is present."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+# No test reaches a network; set before transformers is imported, because it is read only once.
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import pytest
+import torch
+
+from lading import toy
+from lading.loader import Border, Samples, read_processor
+from lading.sources import open_corpus
+
+# Two processes share two cores; torch must not start threads of its own in each.
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def toy_border() -> Border:
+    return read_processor(toy.processor("qwen2_5_vl"))
+
+
+@pytest.fixture(scope="session")
+def toy_meta(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return toy.write_corpus(tmp_path_factory.mktemp("corpus"), samples=60)
+
+
+@pytest.fixture(scope="session")
+def toy_samples(toy_border: Border, toy_meta: Path) -> Samples:
+    return Samples(corpus=open_corpus(toy_meta), border=toy_border)

@@ -1,0 +1,89 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lading.errors import ExactnessError, Reason
+from lading.ledger import Ledger
+from lading.records import Dropped, SampleKey
+
+
+def key(index: int) -> SampleKey:
+    return SampleKey(index=index, source="ab"[index % 2], where=f"f.jsonl:{index + 1}")
+
+
+def ledger(samples: int) -> Ledger:
+    return Ledger(sources=("a", "b"), source=np.arange(samples, dtype=np.int32) % 2)
+
+
+events = st.lists(st.tuples(st.sampled_from(["trained", "dropped", "replaced"]), st.integers(0, 19)), max_size=60)
+
+
+@given(events)
+def test_totals_add_up_whatever_happens(happened: list[tuple[str, int]]) -> None:
+    books = ledger(20)
+    last: dict[int, str] = {}
+    for what, index in happened:
+        if what == "trained":
+            books.trained([index])
+        else:
+            by = (key(0),) if what == "replaced" else ()
+            books.dropped(Dropped(key=key(index), reason=Reason.CORRUPT_MEDIA, detail="d", by=by))
+        last[index] = what
+    books.check(finished=False)
+    total = books.total()
+    assert total["input"] == 20
+    for fate in ("trained", "dropped", "replaced"):
+        assert total[fate] == sum(what == fate for what in last.values())  # type: ignore[literal-required]
+    assert total["pending"] == 20 - len(last)
+    assert sum(total["reasons"].values()) == total["dropped"] + total["replaced"]
+
+
+def test_a_sample_without_a_fate_is_found() -> None:
+    books = ledger(3)
+    books.trained([0, 1])
+    with pytest.raises(ExactnessError, match="'pending': 1"):
+        books.check()
+    books.trained([2])
+    books.check()
+
+
+def test_repeats_are_counted_but_not_as_input() -> None:
+    books = ledger(2)
+    books.trained([0, 1])
+    books.trained([0])
+    books.check()
+    assert books.repeats == 1
+
+
+def test_placeholders_are_not_samples() -> None:
+    books = ledger(2)
+    books.trained([-1, 0, 1])
+    books.check()
+
+
+def test_ranks_merge() -> None:
+    one, two = ledger(4), ledger(4)
+    for books in (one, two):
+        books.dropped(Dropped(key=key(3), reason=Reason.MISSING_MEDIA, detail="gone"))
+    one.trained([0])
+    two.trained([1, 2])
+    one.merge(two)
+    one.check()
+    assert one.total()["trained"] == 3
+
+
+def test_the_file_is_readable(tmp_path: Path) -> None:
+    books = ledger(3)
+    books.trained([0])
+    books.dropped(Dropped(key=key(1), reason=Reason.TOO_LONG, detail="9 tokens"))
+    books.dropped(Dropped(key=key(2), reason=Reason.CORRUPT_MEDIA, detail="bad", by=(key(0),)))
+    books.save(tmp_path / "deep" / "ledger.json")
+    saved = json.loads((tmp_path / "deep" / "ledger.json").read_text())
+    assert saved["total"]["input"] == 3
+    assert [entry["reason"] for entry in saved["entries"]] == ["too_long", "corrupt_media"]
+    assert saved["entries"][1]["by"] == ["a#0 (f.jsonl:1)"]
+    assert "b: 1 in = 0 trained + 0 replaced + 1 dropped (too_long 1)" in str(books)
