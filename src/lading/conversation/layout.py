@@ -1,0 +1,84 @@
+"""Where a row keeps its messages and media, and what it calls roles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lading.errors import Reason, SkipSample
+from lading.fields import MediaKind
+from lading.records import Role
+
+MESSAGE_COLUMNS = ("messages", "conversations", "conversation")
+MEDIA_COLUMNS: Mapping[MediaKind, tuple[str, ...]] = {
+    "image": ("images", "image"),
+    "video": ("videos", "video"),
+    "audio": ("audios", "audio"),
+}
+ROLE_KEYS = ("role", "from")
+CONTENT_KEYS = ("content", "value")
+ROLES: Mapping[str, Role] = {
+    "system": "system",
+    "user": "user",
+    "human": "user",
+    "assistant": "assistant",
+    "gpt": "assistant",
+    "model": "assistant",
+    "function_call": "assistant",
+    "tool": "tool",
+    "observation": "tool",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Layout:
+    """Names a source gave for its columns and tags. What it left out is found by the usual names."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    media_dir: Path | None = None
+
+    def messages(self, row: Mapping[str, Any], where: str) -> Any:
+        """The list of messages of a row."""
+        return _first(row, self.columns.get("messages"), MESSAGE_COLUMNS, "column of messages", where)
+
+    def media(self, row: Mapping[str, Any], kind: MediaKind) -> list[Any]:
+        """What a row lists as media of one kind; one thing alone counts as a list of one."""
+        given = self.columns.get(f"{kind}s")
+        names = (given,) if given else MEDIA_COLUMNS[kind]
+        value: Any = next((row[name] for name in names if row.get(name) is not None), [])
+        return list(value) if isinstance(value, (list, tuple)) else [value]
+
+    def role(self, message: Mapping[str, Any], where: str) -> Role:
+        """The role of a message, in our four words."""
+        tag = str(_first(message, self.tags.get("role_tag"), ROLE_KEYS, "role", where))
+        named = {
+            self.tags[f"{role}_tag"]: role
+            for role in ("user", "assistant", "system", "tool")
+            if f"{role}_tag" in self.tags
+        }
+        roles: Mapping[str, Role] = {**ROLES, **named}  # type: ignore[dict-item]  # the keys above are the four roles
+        if tag not in roles:
+            raise SkipSample(
+                Reason.UNKNOWN_ROLE, found=f"role {tag!r}", wanted=f"one of {', '.join(sorted(roles))}", where=where
+            )
+        return roles[tag]
+
+    def content(self, message: Mapping[str, Any], where: str) -> Any:
+        """What a message says."""
+        return _first(message, self.tags.get("content_tag"), CONTENT_KEYS, "content", where)
+
+
+def _first(row: Mapping[str, Any], given: str | None, usual: tuple[str, ...], what: str, where: str) -> Any:
+    names = (given,) if given else usual
+    for name in names:
+        if name in row:
+            return row[name]
+    raise SkipSample(
+        Reason.BAD_ROW,
+        found=f"no {what} among {', '.join(map(str, row)) or 'no keys'}",
+        wanted=f"one of {', '.join(names)}",
+        where=where,
+    )

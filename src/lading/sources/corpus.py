@@ -1,0 +1,141 @@
+"""A corpus: data sets one after the other, every sample with one number for good."""
+
+from __future__ import annotations
+
+import bisect
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lading.errors import ConfigError, CorpusError
+from lading.records import Row, SampleKey
+from lading.sources.json_array import JsonArrayFile, load_json
+from lading.sources.jsonl import JsonlFile
+from lading.sources.meta import SourceConfig, read_meta
+
+RATIO_SEED = 42
+"""A ratio below one keeps the same samples on every rank and in every run."""
+
+
+class RowFile(Protocol):
+    """A file of rows, by number."""
+
+    def __len__(self) -> int: ...
+
+    def where(self, number: int) -> str:
+        """How to name a row in a message."""
+        ...
+
+    def read(self, number: int) -> Mapping[str, Any]:
+        """One row's value, or `SkipSample`."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Source:
+    """One data set: its configuration, its file, and which of its rows are used."""
+
+    config: SourceConfig
+    file: RowFile
+    chosen: NDArray[np.int64] | None = None
+    """Row numbers in order; `None` for all of them, once."""
+
+    def __len__(self) -> int:
+        return len(self.file) if self.chosen is None else len(self.chosen)
+
+    def row_number(self, position: int) -> int:
+        """The row of the file behind a position of this source."""
+        return position if self.chosen is None else int(self.chosen[position])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Corpus:
+    """Sources in a row. `corpus.row(i)` is sample i, on every rank and in every run."""
+
+    sources: tuple[Source, ...]
+    ends: tuple[int, ...]
+    """One past the last sample of each source."""
+
+    @classmethod
+    def of(cls, sources: Sequence[Source]) -> Corpus:
+        """The corpus of these sources, in this order."""
+        return cls(sources=tuple(sources), ends=tuple(accumulate(len(source) for source in sources)))
+
+    def __len__(self) -> int:
+        return self.ends[-1] if self.ends else 0
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{source.config.name}: {len(source)}" for source in self.sources)
+        return f"Corpus({inside})"
+
+    def locate(self, index: int) -> tuple[int, int]:
+        """(source number, row number) of a sample."""
+        if not 0 <= index < len(self):
+            raise IndexError(f"sample {index} of {len(self)}")
+        number = bisect.bisect_right(self.ends, index)
+        source = self.sources[number]
+        return number, source.row_number(index - (self.ends[number] - len(source)))
+
+    def key(self, index: int) -> SampleKey:
+        """The name of a sample, without reading it."""
+        number, row = self.locate(index)
+        source = self.sources[number]
+        return SampleKey(index=index, source=source.config.name, where=source.file.where(row))
+
+    def row(self, index: int) -> Row:
+        """Read one sample; `SkipSample` when its row cannot be parsed."""
+        number, row = self.locate(index)
+        return Row(key=self.key(index), value=self.sources[number].file.read(row))
+
+    def config(self, index: int) -> SourceConfig:
+        """How the source of a sample is read."""
+        return self.sources[self.locate(index)[0]].config
+
+
+def open_corpus(path: str | Path, dataset_names: Sequence[str] | None = None) -> Corpus:
+    """Open a meta file, a JSON array or a JSONL file. Rows are not read yet.
+
+    >>> open_corpus("nowhere.jsonl")
+    Traceback (most recent call last):
+        ...
+    lading.errors.CorpusError: found no file nowhere.jsonl; wanted a JSONL file; nothing was read
+    """
+    path = Path(path)
+    if path.suffix == ".json" and isinstance(load_json(path), dict):
+        configs = read_meta(path, dataset_names)
+    else:
+        configs = (SourceConfig(name=path.stem, file=path, media_dir=path.parent),)
+    return Corpus.of([_open_source(config) for config in configs])
+
+
+def _open_source(config: SourceConfig) -> Source:
+    file = _open_file(config.file)
+    return Source(config=config, file=file, chosen=choose(len(file), config.sample_ratio))
+
+
+def _open_file(path: Path) -> RowFile:
+    kinds: dict[str, type[JsonlFile] | type[JsonArrayFile]] = {".jsonl": JsonlFile, ".json": JsonArrayFile}
+    if path.suffix not in kinds:
+        raise ConfigError(found=f"a file named {path.name}", wanted=f"one ending in {' or '.join(kinds)}")
+    if path.is_dir():
+        raise CorpusError(found=f"a folder {path}", wanted="a file")
+    return kinds[path.suffix](path)
+
+
+def choose(rows: int, ratio: float) -> NDArray[np.int64] | None:
+    """Row numbers for a sample ratio: whole repeats first, then a fixed random share.
+
+    >>> choose(4, 1.0) is None, choose(4, 2.5).tolist()[:8]
+    (True, [0, 1, 2, 3, 0, 1, 2, 3])
+    """
+    if ratio == 1.0:
+        return None
+    whole, part = int(ratio), ratio - int(ratio)
+    share = random.Random(RATIO_SEED).sample(range(rows), int(rows * part))
+    return np.concatenate([np.tile(np.arange(rows, dtype=np.int64), whole), np.array(share, dtype=np.int64)])

@@ -1,0 +1,118 @@
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lading.errors import ConfigError, CorpusError, LadingError, SkipSample
+from lading.sources import open_corpus
+from lading.sources.corpus import choose
+
+
+def write(path: Path, rows: int) -> None:
+    path.write_text("".join(json.dumps({"n": n, "file": path.stem}) + "\n" for n in range(rows)))
+
+
+def meta(folder: Path, entries: dict[str, object]) -> Path:
+    path = folder / "meta.json"
+    path.write_text(json.dumps(entries))
+    return path
+
+
+def test_sources_stand_one_after_the_other(tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", 3)
+    write(tmp_path / "empty.jsonl", 0)
+    (tmp_path / "b.json").write_text(json.dumps([{"n": 0}, {"n": 1}]))
+    entries: dict[str, object] = {name: {"file_name": f} for name, f in
+                                  [("first", "a.jsonl"), ("none", "empty.jsonl"), ("second", "b.json")]}  # fmt: skip
+    corpus = open_corpus(meta(tmp_path, entries))
+    assert repr(corpus) == "Corpus(first: 3, none: 0, second: 2)"
+    assert [corpus.row(i).value["n"] for i in range(5)] == [0, 1, 2, 0, 1]
+    assert [corpus.key(i).source for i in range(5)] == ["first"] * 3 + ["second"] * 2
+    assert corpus.key(4).where == f"{tmp_path / 'b.json'}[1]"
+    with pytest.raises(IndexError):
+        corpus.row(5)
+
+
+def test_a_plain_file_is_a_corpus_with_media_beside_it(tmp_path: Path) -> None:
+    write(tmp_path / "plain.jsonl", 2)
+    corpus = open_corpus(tmp_path / "plain.jsonl")
+    assert corpus.config(0).media_dir == tmp_path
+    assert corpus.key(1).source == "plain"
+
+
+@given(st.integers(0, 50), st.floats(0, 4).map(lambda ratio: round(ratio, 2)))
+def test_a_ratio_repeats_evenly(rows: int, ratio: float) -> None:
+    chosen = choose(rows, ratio)
+    numbers = list(range(rows)) if chosen is None else chosen.tolist()
+    counts = Counter(numbers)
+    assert all(int(ratio) <= counts.get(row, 0) <= int(ratio) + 1 for row in range(rows))
+    assert len(numbers) == rows * int(ratio) + int(rows * (ratio - int(ratio)))
+
+
+def test_a_ratio_is_the_same_in_every_run(tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", 100)
+    path = meta(tmp_path, {"a": {"file_name": "a.jsonl", "sample_ratio": 0.3}})
+    first, second = open_corpus(path), open_corpus(path)
+    numbers = [first.row(i).value["n"] for i in range(len(first))]
+    assert numbers == [second.row(i).value["n"] for i in range(len(second))]
+    assert len(set(numbers)) == 30
+
+
+def test_named_data_sets_only(tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", 3)
+    write(tmp_path / "b.jsonl", 4)
+    path = meta(tmp_path, {"a": {"file_name": "a.jsonl"}, "b": {"file_name": "b.jsonl"}})
+    assert len(open_corpus(path, ["b"])) == 4
+    with pytest.raises(ConfigError, match="data set 'c'"):
+        open_corpus(path, ["c"])
+
+
+def test_every_mistake_in_a_meta_file_is_told_at_once(tmp_path: Path) -> None:
+    entries = {
+        "a": {"file_nam": "a.jsonl"},
+        "b": {"file_name": "b.jsonl", "sample_ratio": -1, "tags": {"role": "x"}, "columns": {"image": "pic"}},
+        "c": "c.jsonl",
+    }
+    with pytest.raises(ConfigError) as caught:
+        open_corpus(meta(tmp_path, dict(entries)))
+    said = str(caught.value)
+    for part in (
+        "a: no file_name",
+        "did you mean 'file_name'?",
+        "sample_ratio -1",
+        "tag 'role'",
+        "column 'image'",
+        "c: a str",
+    ):
+        assert part in said
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "error", "said"),
+    [
+        ("x.json", "[1, 2", CorpusError, "x.json:1:6"),
+        ("x.json", '"text"', CorpusError, "wanted an array of conversations"),
+        ("x.json", "{}", ConfigError, "wanted"),
+        ("x.txt", "hello", ConfigError, "wanted one ending in .jsonl or .json"),
+        ("x.json", b'["\xff"]', CorpusError, "not UTF-8"),
+    ],
+)
+def test_files_that_are_no_corpus(
+    tmp_path: Path, name: str, text: str | bytes, error: type[LadingError], said: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(error) as caught:
+        open_corpus(path)
+    assert said in str(caught.value)
+
+
+def test_an_element_that_is_no_object_is_one_bad_sample(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text('[{"a": 1}, 7]')
+    corpus = open_corpus(tmp_path / "x.json")
+    assert corpus.row(0).value == {"a": 1}
+    with pytest.raises(SkipSample, match=r"x\.json\[1\]"):
+        corpus.row(1)
