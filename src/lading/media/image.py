@@ -1,0 +1,83 @@
+"""Pictures: their size from the header, their pixels when they are needed.
+
+A picture opened from a file or bytes is turned as its EXIF orientation says, like transformers' own `load_image` does;
+a PIL image that is handed over is taken as it is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lading.media.opening import corrupt_as_skip, readable
+from lading.records import ImageSize, MediaPart
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+_ORIENTATION = 0x0112
+_TURNED_ORIENTATIONS = frozenset({5, 6, 7, 8})
+"""EXIF orientations that swap height and width."""
+
+
+def measure(part: MediaPart) -> ImageSize:
+    """Height and width as the model will see them; no pixel is decoded."""
+    from PIL import Image
+
+    if isinstance(part.reference, Image.Image):
+        return ImageSize(height=part.reference.height, width=part.reference.width)
+    source = readable(part)
+    with corrupt_as_skip(part, *_pil_errors()), Image.open(source) as picture:
+        width, height = picture.size
+        turned = _orientation(picture) in _TURNED_ORIENTATIONS
+    return ImageSize(height=width, width=height) if turned else ImageSize(height=height, width=width)
+
+
+def decode(part: MediaPart) -> Image.Image:
+    """The picture, upright and in RGB."""
+    from PIL import Image, ImageOps
+
+    if isinstance(part.reference, Image.Image):
+        return to_rgb(part.reference)
+    source = readable(part)
+    with corrupt_as_skip(part, *_pil_errors()), Image.open(source) as picture:
+        upright = _orientation(picture) == 1
+        picture.load()
+        return to_rgb(picture if upright else ImageOps.exif_transpose(picture))
+
+
+def _orientation(picture: Image.Image) -> int:
+    """The EXIF orientation in the header. A PNG may hide one behind its pixels; asking Pillow for it decodes them all,
+    so such a picture stays as it is stored, in its size and in its pixels alike.
+    """
+    if picture.format == "PNG" and "exif" not in picture.info:
+        return 1
+    return int(picture.getexif().get(_ORIENTATION, 1))
+
+
+def to_rgb(picture: Image.Image) -> Image.Image:
+    """Three channels of eight bits, whatever the file had (grey, palette, alpha, CMYK, 16 bit).
+
+    >>> from PIL import Image
+    >>> to_rgb(Image.new("I;16", (2, 2), 65535)).getpixel((0, 0))
+    (255, 255, 255)
+    """
+    if picture.mode == "RGB":
+        return picture
+    if picture.mode.startswith("I;16") or picture.mode == "I":
+        # Pillow clips 16-bit values at 255 when it converts; a bright scan would become a white page.
+        return _sixteen_bit_to_grey(picture).convert("RGB")
+    return picture.convert("RGB")
+
+
+def _sixteen_bit_to_grey(picture: Image.Image) -> Image.Image:
+    import numpy as np
+    from PIL import Image
+
+    values = np.asarray(picture).astype(np.float32)
+    return Image.fromarray(np.clip(values / 257.0, 0, 255).round().astype(np.uint8))
+
+
+def _pil_errors() -> tuple[type[Exception], ...]:
+    from PIL import Image, UnidentifiedImageError
+
+    return (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError)

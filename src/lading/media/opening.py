@@ -1,0 +1,56 @@
+"""Turn a reference into something a decoder can read, and a decoder's failure into a named skip."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from lading.errors import Reason, SkipSample
+from lading.records import MediaPart
+
+
+def readable(part: MediaPart) -> str | BinaryIO:
+    """A path that exists, or the bytes as a file.
+
+    >>> from lading.records import MediaPart
+    >>> readable(MediaPart(kind="image", reference=b"...")).read()
+    b'...'
+    """
+    reference = part.reference
+    if isinstance(reference, bytes):
+        return io.BytesIO(reference)
+    if isinstance(reference, (str, Path)):
+        if not os.path.isfile(reference):
+            raise SkipSample(
+                Reason.MISSING_MEDIA, found=f"no {part.kind} file {name_of(part)}", wanted="a file that exists"
+            )
+        return str(reference)
+    raise SkipSample(
+        Reason.BAD_ROW,
+        found=f"{part.kind} given as {type(reference).__name__}",
+        wanted="a path, bytes or a decoded object of its kind",
+    )
+
+
+def name_of(part: MediaPart) -> str:
+    """How to call a medium in a message."""
+    reference = part.reference
+    if isinstance(reference, (str, Path)):
+        return str(reference)
+    return f"<{len(reference)} bytes>" if isinstance(reference, bytes) else f"<{type(reference).__name__}>"
+
+
+@contextmanager
+def corrupt_as_skip(part: MediaPart, *errors: type[Exception]) -> Iterator[None]:
+    """Inside, a decoder's own `errors` become one `SkipSample` that names the medium."""
+    try:
+        yield
+    except errors as error:
+        detail = " ".join(str(error).split())[:200] or type(error).__name__
+        raise SkipSample(
+            Reason.CORRUPT_MEDIA, found=f"{part.kind} {name_of(part)} that cannot be read ({detail})"
+        ) from error

@@ -1,0 +1,87 @@
+"""Clips, through PyAV: their size without decoding a picture, and just the frames that are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lading.errors import MissingDependency, Reason, SkipSample
+from lading.media import image
+from lading.media.opening import corrupt_as_skip, name_of, readable
+from lading.records import MediaPart, VideoSize
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
+
+FRAME_LIST_FPS = 2.0
+"""Frames given one by one carry no clock; `{"path": […], "fps": …}` says otherwise."""
+
+
+def measure(part: MediaPart) -> VideoSize:
+    """Frames, height, width and frame rate. Packets are counted, not decoded, where the header does not say."""
+    frames = _frame_parts(part)
+    if frames:
+        size = image.measure(frames[0])
+        return VideoSize(frames=len(frames), height=size.height, width=size.width, fps=_given_fps(part))
+    with _opened(part) as container:
+        stream = container.streams.video[0]
+        rate = stream.average_rate or stream.guessed_rate
+        height, width, count = stream.height, stream.width, stream.frames
+        if not count:
+            count = sum(1 for packet in container.demux(stream) if packet.size)
+    return VideoSize(frames=count, height=height, width=width, fps=float(rate) if rate else 0.0)
+
+
+def decode(part: MediaPart, wanted: Sequence[int]) -> NDArray[np.uint8]:
+    """The wanted frames, ascending, as [frames, height, width, 3]."""
+    listed = _frame_parts(part)
+    if listed:
+        return np.stack([np.asarray(image.decode(listed[index])) for index in wanted])
+    chosen = set(wanted)
+    pictures: list[NDArray[np.uint8]] = []
+    with _opened(part) as container:
+        for index, frame in enumerate(container.decode(video=0)):
+            if index in chosen:
+                pictures.append(np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8))
+            if len(pictures) == len(chosen):
+                break
+    if len(pictures) < len(chosen):
+        raise SkipSample(
+            Reason.CORRUPT_MEDIA,
+            found=f"video {name_of(part)} that ends before frame {max(chosen)}",
+            wanted=f"{len(chosen)} frames of it, as its header promises",
+        )
+    return np.stack(pictures)
+
+
+@contextmanager
+def _opened(part: MediaPart) -> Iterator[InputContainer]:
+    av = _pyav()
+    source = readable(part)
+    with corrupt_as_skip(part, av.error.FFmpegError, OSError, ValueError), av.open(source) as container:
+        if not container.streams.video:
+            raise SkipSample(Reason.CORRUPT_MEDIA, found=f"no video stream in {name_of(part)}", wanted="one")
+        container.streams.video[0].thread_type = "AUTO"
+        yield container
+
+
+def _frame_parts(part: MediaPart) -> list[MediaPart]:
+    if not isinstance(part.reference, (list, tuple)):
+        return []
+    return [MediaPart(kind="image", reference=frame) for frame in part.reference]
+
+
+def _given_fps(part: MediaPart) -> float:
+    return float(part.options.get("fps", FRAME_LIST_FPS))
+
+
+def _pyav() -> Any:
+    try:
+        import av
+    except ImportError as error:
+        raise MissingDependency(package="av", purpose="reading video") from error
+    return av
