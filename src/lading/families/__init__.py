@@ -1,0 +1,62 @@
+"""The families, by name. A family's file is imported when it is asked for, not before.
+
+Other packages add theirs with an entry point in the group `lading.families`, whose value is a `Family`.
+
+    >>> find("qwen2_5_vl").title
+    'Qwen2.5-VL'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+
+from lading.errors import ConfigError, UnknownName
+from lading.family import Family
+
+GROUP = "lading.families"
+
+BUILT_IN = ("qwen2_5_vl",)
+"""Module names in this folder, each with a `FAMILY`."""
+
+
+@cache
+def _foreign() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+def names() -> tuple[str, ...]:
+    """All family names, ours first."""
+    return (*BUILT_IN, *(name for name in _foreign() if name not in BUILT_IN))
+
+
+@cache
+def find(name: str) -> Family:
+    """The family of that name."""
+    if name in BUILT_IN:
+        return _checked(import_module(f"lading.families.{name}").FAMILY, name)
+    if name in _foreign():
+        return _checked(_foreign()[name].load(), name)
+    raise UnknownName(kind="family", name=name, known=names())
+
+
+def all_families() -> Iterator[Family]:
+    """Every family, loaded."""
+    return (find(name) for name in names())
+
+
+def for_processor(class_name: str) -> Family:
+    """The family a processor class belongs to."""
+    for family in all_families():
+        if class_name in family.processors:
+            return family
+    known = [processor for family in all_families() for processor in family.processors]
+    raise UnknownName(kind="processor class", name=class_name, known=known, where="families")
+
+
+def _checked(family: object, name: str) -> Family:
+    if not isinstance(family, Family):
+        raise ConfigError(found=f"{type(family).__name__} under {GROUP}:{name}", wanted="a lading.family.Family")
+    return family

@@ -1,0 +1,114 @@
+"""Many conversations at a time, through the tokenizer's own threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lading.errors import Reason, SkipSample
+from lading.family import Medium, TurnStyle
+from lading.fields import IGNORE_INDEX, MediaKind
+from lading.records import Conversation, Document, Encoded, Footprint, Length, MediumSpan
+from lading.tokenise.expand import Spliced, repeat_pads, splice
+from lading.tokenise.labels import Encoding, labels_from_spans, token_span
+from lading.tokenise.render import Render
+from lading.tokenise.spans import Span, assistant_spans
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outline:
+    """A sample's tokens, labels and media places, known without a pixel."""
+
+    conversation: Conversation
+    ids: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    spans: tuple[Span, ...]
+    media: tuple[MediumSpan, ...]
+
+    @property
+    def length(self) -> Length:
+        """What the sample costs."""
+        kinds = [span.footprint.kind for span in self.media]
+        visual = [span.footprint for span in self.media if span.footprint.kind != "audio"]
+        return Length(
+            tokens=len(self.ids),
+            label_tokens=int(np.count_nonzero(self.labels != IGNORE_INDEX)),
+            visual_tokens=sum(sum(footprint.runs) for footprint in visual),
+            patches=sum(footprint.rows for footprint in visual),
+            images=kinds.count("image"),
+            videos=kinds.count("video"),
+            audios=kinds.count("audio"),
+        )
+
+    def encoded(self) -> Encoded:
+        """The same as tensors."""
+        import torch
+
+        document = Document(key=self.conversation.key, tokens=len(self.ids), media=self.media)
+        tensors = {"input_ids": torch.from_numpy(self.ids), "labels": torch.from_numpy(self.labels)}
+        return Encoded(document=document, spans=self.spans, tensors=tensors)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Rendered:
+    conversation: Conversation
+    spliced: Spliced
+    spans: list[Span]
+    footprints: Sequence[Footprint]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tokeniser:
+    """Everything needed to tokenise for one family and one processor, read once at the border."""
+
+    render: Render
+    encode_batch: Callable[[list[str]], Sequence[Encoding]]
+    turns: TurnStyle
+    media: Mapping[MediaKind, Medium]
+    pads: tuple[int, ...]
+    """Token ids of the media's pads."""
+
+    def outline(self, samples: Iterable[tuple[Conversation, Sequence[Footprint]]]) -> list[Outline | SkipSample]:
+        """Tokenise conversations whose media take up the given footprints. A refusal stands in its sample's place."""
+        rendered = [self._rendered_or_skip(conversation, footprints) for conversation, footprints in samples]
+        texts = [item.spliced.text for item in rendered if isinstance(item, _Rendered)]
+        encodings = iter(self.encode_batch(texts) if texts else ())
+        return [
+            self._finished_or_skip(item, next(encodings)) if isinstance(item, _Rendered) else item for item in rendered
+        ]
+
+    def _rendered_or_skip(self, conversation: Conversation, footprints: Sequence[Footprint]) -> _Rendered | SkipSample:
+        try:
+            text = self.render(conversation)
+            marks = {kind: medium.mark for kind, medium in self.media.items()}
+            spans = assistant_spans(text, conversation, self.turns, marks)
+            spliced = splice(text, self.media, footprints, where=conversation.key.where)
+        except SkipSample as skip:
+            return skip
+        return _Rendered(conversation=conversation, spliced=spliced, spans=spans, footprints=footprints)
+
+    def _finished_or_skip(self, rendered: _Rendered, encoding: Encoding) -> Outline | SkipSample:
+        try:
+            return self._finished(rendered, encoding)
+        except SkipSample as skip:
+            return skip
+
+    def _finished(self, rendered: _Rendered, encoding: Encoding) -> Outline:
+        where = rendered.conversation.key.where
+        expanded = repeat_pads(np.array(encoding.ids, dtype=np.int64), self.pads, rendered.footprints, where=where)
+        place = rendered.spliced.place
+        short_spans = [token_span(encoding, place(start), place(stop)) for start, stop in rendered.spans]
+        spans = tuple((int(expanded.starts[start]), int(expanded.starts[stop])) for start, stop in short_spans)
+        labels = labels_from_spans(expanded.ids, spans)
+        # A medium in an assistant turn is shown, not said.
+        labels[np.isin(labels, self.pads)] = IGNORE_INDEX
+        if not np.any(labels != IGNORE_INDEX):
+            raise SkipSample(
+                Reason.NO_LABEL_TOKENS, found="no token that the assistant says", wanted="at least one", where=where
+            )
+        return Outline(
+            conversation=rendered.conversation, ids=expanded.ids, labels=labels, spans=spans, media=expanded.media
+        )

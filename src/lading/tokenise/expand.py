@@ -1,0 +1,119 @@
+"""Marks become media: first their text, then, in token ids, as many pads as the medium has features.
+
+Repeating pads in ids rather than in text keeps the text short: a picture of 16,000 tokens costs one token to tokenise.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lading.errors import Reason, SkipSample
+from lading.family import Medium
+from lading.fields import MediaKind
+from lading.records import Footprint, MediumSpan
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Spliced:
+    """A text in which marks were replaced, and how far each later character moved."""
+
+    text: str
+    borders: tuple[int, ...]
+    """Where each mark ended in the old text."""
+    moved: tuple[int, ...]
+    """How far characters behind that border moved."""
+
+    def place(self, character: int) -> int:
+        """Where a character of the old text stands now. Characters inside a mark are never asked for."""
+        before = bisect.bisect_right(self.borders, character)
+        return character + (self.moved[before - 1] if before else 0)
+
+
+def splice(text: str, media: Mapping[MediaKind, Medium], footprints: Sequence[Footprint], *, where: str) -> Spliced:
+    """Replace each mark by its medium's text, in reading order. Marks and media must pair off exactly."""
+    if not media:
+        return Spliced(text=text, borders=(), moved=())
+    kinds = {medium.mark: kind for kind, medium in media.items()}
+    pattern = "|".join(re.escape(mark) for mark in sorted(kinds, key=len, reverse=True))
+    found = list(re.finditer(pattern, text))
+    _refuse_quoted_marks([kinds[match.group()] for match in found], footprints, media, where)
+    pieces: list[str] = []
+    borders: list[int] = []
+    moved: list[int] = []
+    last = offset = 0
+    for match, footprint in zip(found, footprints, strict=True):
+        replacement = media[footprint.kind].text(footprint)
+        pieces += [text[last : match.start()], replacement]
+        last = match.end()
+        offset += len(replacement) - len(match.group())
+        borders.append(last)
+        moved.append(offset)
+    return Spliced(text="".join([*pieces, text[last:]]), borders=tuple(borders), moved=tuple(moved))
+
+
+def _refuse_quoted_marks(
+    marked: list[MediaKind], footprints: Sequence[Footprint], media: Mapping[MediaKind, Medium], where: str
+) -> None:
+    if marked == [footprint.kind for footprint in footprints]:
+        return
+    names = ", ".join(medium.mark for medium in media.values())
+    raise SkipSample(
+        Reason.PLACEHOLDER_IN_TEXT,
+        found=f"{len(marked)} media marks in the rendered text for {len(footprints)} media",
+        wanted=f"one each; a message probably contains one of {names} as text",
+        where=where,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Expanded:
+    """Token ids with every pad repeated. `starts[i]` is where the i-th unexpanded token begins now."""
+
+    ids: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    media: tuple[MediumSpan, ...]
+
+
+def repeat_pads(
+    ids: NDArray[np.int64], pads: Iterable[int], footprints: Sequence[Footprint], *, where: str
+) -> Expanded:
+    """Repeat the pads of every medium as often as its footprint says.
+
+    >>> picture = Footprint(kind="image", runs=(3,), rows=12, grid=(1, 2, 6))
+    >>> repeat_pads(np.array([1, 9, 2]), [9], [picture], where="").ids.tolist()
+    [1, 9, 9, 9, 2]
+    """
+    places = np.flatnonzero(np.isin(ids, list(pads)))
+    runs = [run for footprint in footprints for run in footprint.runs]
+    if len(places) != len(runs):
+        raise SkipSample(
+            Reason.PLACEHOLDER_IN_TEXT,
+            found=f"{len(places)} pad tokens",
+            wanted=f"{len(runs)}, one for each run of {len(footprints)} media; a message probably contains one as text",
+            where=where,
+        )
+    repeats = np.ones(len(ids), dtype=np.int64)
+    repeats[places] = runs
+    starts = np.concatenate([[0], np.cumsum(repeats)])
+    return Expanded(ids=np.repeat(ids, repeats), starts=starts, media=_locate(starts, places, footprints))
+
+
+def _locate(
+    starts: NDArray[np.int64], places: NDArray[np.int64], footprints: Sequence[Footprint]
+) -> tuple[MediumSpan, ...]:
+    begins, ends = starts[places].tolist(), starts[places + 1].tolist()
+    spans: list[MediumSpan] = []
+    first = 0
+    for footprint in footprints:
+        last = first + len(footprint.runs)
+        spans.append(
+            MediumSpan(footprint=footprint, runs=tuple(zip(begins[first:last], ends[first:last], strict=True)))
+        )
+        first = last
+    return tuple(spans)

@@ -1,0 +1,54 @@
+"""Conversation → the text the chat template makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lading.errors import ConfigError, Reason, SkipSample
+from lading.records import Conversation, Message, TextPart
+
+Render = Callable[[Conversation], str]
+
+
+def messages_for_template(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
+    """The shape chat templates read: a role and a list of typed parts. No medium is in it, only its place.
+
+    >>> messages_for_template((Message(role="user", parts=(TextPart(text="hi"),)),))
+    [{'role': 'user', 'content': [{'type': 'text', 'text': 'hi'}]}]
+    """
+    return [{"role": message.role, "content": [_part(part) for part in message.parts]} for message in messages]
+
+
+def _part(part: object) -> dict[str, str]:
+    if isinstance(part, TextPart):
+        return {"type": "text", "text": part.text}
+    return {"type": part.kind}  # type: ignore[attr-defined]  # the only other part is MediaPart
+
+
+def template_renderer(template: str | None, special_tokens: Mapping[str, Any], *, where: str) -> Render:
+    """A function that renders conversations with one chat template, compiled once by transformers."""
+    from jinja2 import TemplateError
+    from transformers.utils.chat_template_utils import render_jinja_template
+
+    if not template:
+        raise ConfigError(
+            found="a processor without a chat template",
+            wanted="one that knows how its model's turns are written",
+            consequence="set processor.chat_template, or name a family that builds its prompt itself",
+            where=where,
+        )
+
+    def render(conversation: Conversation) -> str:
+        messages = messages_for_template(conversation.messages)
+        try:
+            texts, _ = render_jinja_template(conversations=[messages], chat_template=template, **special_tokens)
+        except TemplateError as error:
+            raise SkipSample(
+                Reason.TEMPLATE_REFUSED,
+                found=f"a conversation the chat template refuses ({error})",
+                where=conversation.key.where,
+            ) from error
+        return str(texts[0])
+
+    return render

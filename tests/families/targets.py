@@ -1,0 +1,39 @@
+"""What the contract runs over: every family with its toy, and with its real processor folder where present."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from lading import families, toy
+from lading.loader import Border, load_processor, read_processor
+from tests.support.shared import SHARED, processor_folder
+
+
+def _targets() -> list[object]:
+    params: list[object] = []
+    for name in families.names():
+        assert name in toy.recipes(), f"{name} has no toy: the contract cannot run over it"
+        params.append(pytest.param(("toy", name), id=f"{name}-toy", marks=pytest.mark.xdist_group(f"{name}-toy")))
+        real = pytest.param(
+            ("real", name),
+            id=f"{name}-real",
+            marks=[
+                pytest.mark.xdist_group(f"{name}-real"),
+                pytest.mark.skipif(
+                    not processor_folder(name).is_dir(), reason=f"no processors/{name} in {SHARED.name}"
+                ),
+            ],
+        )
+        params.append(real)
+    return params
+
+
+TARGETS = _targets()
+
+
+@cache
+def border_of(target: tuple[str, str]) -> Border:
+    kind, name = target
+    return read_processor(load_processor(f"toy:{name}" if kind == "toy" else str(processor_folder(name))))

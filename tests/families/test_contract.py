@@ -1,0 +1,193 @@
+"""One contract over every family: what makes families differ is declared, so all of them keep the same promises."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from PIL import Image
+
+from lading.errors import SkipSample
+from lading.fields import IGNORE_INDEX
+from lading.loader import Border, Samples
+from lading.materialise import build_pack
+from lading.records import Conversation, Encoded, MediaPart, Message, SampleKey, TextPart
+from lading.sources import Corpus
+from lading.tensors import clip, join, split
+from lading.tokenise.render import messages_for_template
+from tests.families.targets import TARGETS, border_of
+
+pytestmark = pytest.mark.parametrize("target", TARGETS)
+
+
+def _samples(border: Border) -> Samples:
+    return Samples(corpus=Corpus.of([]), border=border)
+
+
+def _picture(width: int, height: int, colour: str) -> MediaPart:
+    return MediaPart(kind="image", reference=Image.new("RGB", (width, height), colour))
+
+
+def _talk(index: int, *messages: tuple[str, tuple[object, ...]]) -> Conversation:
+    turns = tuple(
+        Message(
+            role=role,  # type: ignore[arg-type]
+            parts=tuple(TextPart(text=part) if isinstance(part, str) else part for part in parts),  # type: ignore[misc]
+        )
+        for role, parts in messages
+    )
+    return Conversation(key=SampleKey(index=index, source="contract", where=f"talk {index}"), messages=turns)
+
+
+def _talks() -> list[Conversation]:
+    return [
+        _talk(0, ("user", ("What is two plus two?",)), ("assistant", ("Four.",))),
+        _talk(1, ("user", (_picture(120, 90, "red"), "What do you see?")), ("assistant", ("A red picture.",))),
+        _talk(2, ("system", ("Be brief.",)), ("user", ("Hi",)), ("assistant", ("Hello!",))),
+        _talk(
+            3,
+            ("user", (_picture(200, 60, "blue"), "and", _picture(64, 150, "green"))),
+            ("assistant", ("Two pictures.", " One is blue.")),
+            ("user", ("Which is green?",)),
+            ("assistant", ("The second.\n\nSurely.",)),
+        ),
+        _talk(4, ("user", ("\nNewlines first?\n",)), ("assistant", ("\nYes, here too.",))),
+    ]
+
+
+def _encoded(border: Border) -> list[Encoded]:
+    samples = _samples(border)
+    return [samples.encode_conversation(talk) for talk in _talks()]
+
+
+def test_ids_and_pixels_equal_the_processors_own(target: tuple[str, str]) -> None:
+    border = border_of(target)
+    for talk, sample in zip(_talks(), _encoded(border), strict=True):
+        text = border.processor.apply_chat_template(messages_for_template(talk.messages), tokenize=False)
+        pictures = [part.reference for part in talk.media]
+        own = border.processor(text=[text], images=pictures or None, return_tensors="pt")
+        assert sample.tensors["input_ids"].tolist() == own["input_ids"][0].tolist()
+        for name in border.family.fields:
+            assert (name in sample.tensors) == (name in own)
+            if name in own:
+                assert torch.equal(sample.tensors[name], own[name])
+
+
+def test_counted_length_equals_encoded_length(target: tuple[str, str]) -> None:
+    border = border_of(target)
+    samples = _samples(border)
+    for talk, sample in zip(_talks(), _encoded(border), strict=True):
+        outline = border.tokeniser.outline([(talk, samples._footprints(talk))])[0]
+        assert not isinstance(outline, SkipSample)
+        assert outline.length.tokens == len(sample.tensors["input_ids"])
+        assert outline.length.label_tokens == int((sample.tensors["labels"] != IGNORE_INDEX).sum())
+
+
+def test_labels_equal_an_independent_derivation(target: tuple[str, str]) -> None:
+    """Render the talk up to each answer and with it: what was added is the answer. No marker is searched for."""
+    border = border_of(target)
+    tokenizer = border.processor.tokenizer
+    for talk, sample in zip(_talks(), _encoded(border), strict=True):
+        if talk.media:
+            continue  # the pads would have to be expanded; the text of answers with media is checked below
+        expected = [IGNORE_INDEX] * len(sample.tensors["input_ids"])
+        whole = border.tokeniser.render(talk)
+        encoding = tokenizer(whole, add_special_tokens=False, return_offsets_mapping=True)
+        messages = messages_for_template(talk.messages)
+        for place, message in enumerate(messages):
+            if message["role"] != "assistant":
+                continue
+            before = border.processor.apply_chat_template(messages[:place], add_generation_prompt=True)
+            after = border.processor.apply_chat_template(messages[: place + 1])
+            assert whole.startswith(before)
+            assert whole.startswith(after)
+            stop = len(after.rstrip("\n"))
+            for token, (start, end) in enumerate(encoding["offset_mapping"]):
+                if len(before) <= start and end <= stop:
+                    expected[token] = encoding["input_ids"][token]
+        assert sample.tensors["labels"].tolist() == expected
+
+
+def test_labels_say_what_the_assistant_says_and_nothing_else(target: tuple[str, str]) -> None:
+    border = border_of(target)
+    tokenizer = border.processor.tokenizer
+    for talk, sample in zip(_talks(), _encoded(border), strict=True):
+        spoken = []
+        for start, stop in sample.spans:
+            labels = sample.tensors["labels"][start:stop]
+            assert torch.equal(labels, sample.tensors["input_ids"][start:stop])
+            spoken.append(tokenizer.decode(labels, skip_special_tokens=True).strip())
+        answers = [
+            "".join(part.text for part in message.parts if isinstance(part, TextPart)).strip()
+            for message in talk.messages
+            if message.role == "assistant"
+        ]
+        assert spoken == answers
+        inside = sum(stop - start for start, stop in sample.spans)
+        assert int((sample.tensors["labels"] != IGNORE_INDEX).sum()) == inside
+
+
+def test_split_undoes_join(target: tuple[str, str]) -> None:
+    border = border_of(target)
+    encoded = _encoded(border)
+    joined = join([sample.tensors for sample in encoded], border.family.table)
+    parts = split(joined, [sample.document for sample in encoded], border.family.table)
+    for sample, part in zip(encoded, parts, strict=True):
+        assert set(part) == set(sample.tensors)
+        for name, tensor in sample.tensors.items():
+            assert torch.equal(part[name], tensor)
+
+
+def test_a_pack_keeps_every_document_as_it_was(target: tuple[str, str]) -> None:
+    border = border_of(target)
+    encoded = _encoded(border)
+    pack = build_pack(encoded, fields=border.family.table, three_way=border.three_way)
+    parts = split(pack.tensors, pack.documents, border.family.table)
+    for place, (sample, part) in enumerate(zip(encoded, parts, strict=True), start=1):
+        assert torch.equal(part["input_ids"], sample.tensors["input_ids"])
+        assert part["document_ids"].unique().tolist() == [place]
+        assert part["labels"].tolist() == [*sample.tensors["labels"].tolist()[1:], IGNORE_INDEX]
+        alone = build_pack([sample], fields=border.family.table, three_way=border.three_way)
+        assert torch.equal(part["position_ids"], alone.tensors["position_ids"])
+
+
+def test_clipping_never_separates_a_medium_from_its_tokens(target: tuple[str, str]) -> None:
+    border = border_of(target)
+    sample = _encoded(border)[3]
+    for length in range(1, sample.document.tokens + 1):
+        try:
+            cut = clip(sample, length, border.family.table)
+        except SkipSample:
+            continue
+        assert cut.document.tokens <= length
+        pads = torch.isin(cut.tensors["input_ids"], torch.tensor(border.tokeniser.pads))
+        promised = sum(sum(span.footprint.runs) for span in cut.document.media)
+        assert int(pads.sum()) == promised
+        split(cut.tensors, [cut.document], border.family.table)
+
+
+@pytest.mark.parametrize("quoted", ["opening", "closing"])
+def test_quoting_a_marker_moves_no_label(target: tuple[str, str], quoted: str) -> None:
+    border = border_of(target)
+    marker = border.family.turns.open("assistant") if quoted == "opening" else border.family.turns.closing
+    talk = _talk(
+        0,
+        ("user", (_picture(80, 80, "red"), f"Type {marker} please")),
+        ("assistant", (f"It is {marker} here.",)),
+        ("user", ("Thanks",)),
+        ("assistant", ("Bye.",)),
+    )
+    sample = _samples(border).encode_conversation(talk)
+    decode = border.processor.tokenizer.decode
+    spoken = [decode(sample.tensors["input_ids"][start:stop]) for start, stop in sample.spans]
+    assert spoken[0].startswith("It is")
+    assert spoken[0].endswith(" here." + border.family.turns.closing)
+    assert spoken[1] == "Bye." + border.family.turns.closing
+
+
+def test_a_quoted_pad_is_refused_by_name(target: tuple[str, str]) -> None:
+    border = border_of(target)
+    pad = border.family.media["image"].pad
+    talk = _talk(0, ("user", (_picture(80, 80, "red"), f"What does {pad} mean?")), ("assistant", ("A pad.",)))
+    with pytest.raises(SkipSample) as caught:
+        _samples(border).encode_conversation(talk)
+    assert caught.value.reason == "placeholder_in_text"

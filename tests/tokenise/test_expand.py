@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lading.errors import SkipSample
+from lading.family import Medium
+from lading.records import Footprint
+from lading.tokenise.expand import repeat_pads, splice
+
+PAD = 9
+
+
+def footprint(*runs: int) -> Footprint:
+    return Footprint(kind="image", runs=runs, rows=sum(runs) * 4, grid=(1, 1, 1))
+
+
+@given(st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=3), max_size=4), st.integers(0, 3))
+def test_every_pad_is_repeated_in_its_place(media: list[list[int]], text: int) -> None:
+    ids = [1]
+    for runs in media:
+        ids += [PAD, 2] * len(runs) + [3] * text
+    expanded = repeat_pads(np.array(ids), [PAD], [footprint(*runs) for runs in media], where="w")
+    assert len(expanded.ids) == len(ids) + sum(run - 1 for runs in media for run in runs)
+    for span, runs in zip(expanded.media, media, strict=True):
+        assert [stop - start for start, stop in span.runs] == runs
+        assert all((expanded.ids[start:stop] == PAD).all() for start, stop in span.runs)
+    assert (expanded.ids == PAD).sum() == sum(map(sum, media))
+
+
+def test_a_pad_too_many_is_refused() -> None:
+    with pytest.raises(SkipSample, match="2 pad tokens; wanted 1"):
+        repeat_pads(np.array([PAD, PAD]), [PAD], [footprint(3)], where="w")
+
+
+def test_splicing_moves_what_stands_behind() -> None:
+    medium = Medium(mark="<m>", pad="<p>", geometry=lambda processor: processor, outline=lambda f: "(<p>" * len(f.runs))
+    text = "ab<m>cd<m>e"
+    spliced = splice(text, {"image": medium}, [footprint(1, 1), footprint(1)], where="w")
+    assert spliced.text == "ab(<p>(<p>cd(<p>e"
+    for place, letter in ((0, "a"), (1, "b"), (5, "c"), (6, "d"), (10, "e")):
+        assert text[place] == letter
+        assert spliced.text[spliced.place(place)] == letter
+
+
+def test_a_mark_too_many_is_refused() -> None:
+    medium = Medium(mark="<m>", pad="<m>", geometry=lambda processor: processor)
+    with pytest.raises(SkipSample) as caught:
+        splice("<m> and <m>", {"image": medium}, [footprint(1)], where="w")
+    assert caught.value.reason == "placeholder_in_text"
