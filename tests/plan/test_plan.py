@@ -1,0 +1,116 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lading.errors import ConfigError, Reason
+from lading.plan import make_plan, plan_stats
+from lading.plan.file import load_plan, save_plan
+from lading.plan.order import order_packs
+from lading.plan.stats import straggler_factor
+from lading.records import Dropped, LengthTable, PackPlan, SampleKey
+
+
+def table(tokens: list[int], patches: list[int] | None = None) -> LengthTable:
+    zeros = np.zeros(len(tokens), dtype=np.int32)
+    dropped = tuple(
+        Dropped(key=SampleKey(index=n, source="s", where="w"), reason=Reason.MISSING_MEDIA, detail="gone")
+        for n, count in enumerate(tokens)
+        if count == 0
+    )
+    return LengthTable(
+        sources=("s",),
+        source=zeros,
+        tokens=np.array(tokens, dtype=np.int32),
+        label_tokens=np.array(tokens, dtype=np.int32) // 2,
+        visual_tokens=zeros,
+        patches=zeros if patches is None else np.array(patches, dtype=np.int32),
+        images=zeros,
+        videos=zeros,
+        audios=zeros,
+        dropped=dropped,
+    )
+
+
+def same(one: PackPlan, other: PackPlan) -> bool:
+    arrays = ("members", "starts", "tokens", "order", "too_long")
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in arrays)
+
+
+@given(st.lists(st.integers(0, 60), max_size=60), st.integers(1, 5), st.integers(0, 3))
+def test_every_sample_is_packed_or_dropped(tokens: list[int], world_size: int, epoch: int) -> None:
+    lengths = table(tokens)
+    plan = make_plan(lengths, pack_size=40, world_size=world_size, epoch=epoch)
+    fitting = [n for n, count in enumerate(tokens) if 0 < count <= 40]
+    assert sorted(plan.members.tolist()) == fitting
+    assert plan.too_long.tolist() == [n for n, count in enumerate(tokens) if count > 40]
+    stats = plan_stats(plan, lengths)
+    assert stats.samples == stats.packed + stats.dropped
+    assert stats.dropped == sum(stats.dropped_by_reason.values())
+    assert stats.packs >= stats.lower_bound
+    assert set(plan.order.flatten().tolist()) == set(range(len(plan)))
+    assert plan.order.size == len(plan) + plan.repeated
+    assert plan.repeated < world_size
+    assert plan.tokens.sum() == sum(tokens[n] for n in fitting)
+
+
+def test_the_same_arguments_give_the_same_plan_and_others_another() -> None:
+    lengths = table(np.random.default_rng(0).integers(1, 100, 500).tolist())
+    first = make_plan(lengths, pack_size=200, seed=1, epoch=2)
+    assert same(first, make_plan(lengths, pack_size=200, seed=1, epoch=2))
+    assert not same(first, make_plan(lengths, pack_size=200, seed=1, epoch=3))
+    assert not same(first, make_plan(lengths, pack_size=200, seed=2, epoch=2))
+
+
+def test_the_ranks_of_a_step_get_like_packs() -> None:
+    random = np.random.default_rng(0)
+    tokens = random.lognormal(5, 1, 4000).astype(int).clip(1, 4096)
+    lengths = table(tokens.tolist(), (tokens * random.random(len(tokens)) * 4).astype(int).tolist())
+    balanced = plan_stats(make_plan(lengths, pack_size=4096, world_size=8), lengths).straggler
+    shuffled = make_plan(lengths, pack_size=4096, world_size=1)
+    costs = np.array(
+        [tokens[shuffled.pack(n)].astype(float).dot(tokens[shuffled.pack(n)]) for n in range(len(shuffled))]
+    )
+    plain = straggler_factor(random.permutation(costs)[: len(costs) // 8 * 8].reshape(-1, 8))
+    assert balanced < 1.05 < plain
+
+
+def test_a_short_last_step_is_filled_with_its_own_packs_and_stays_last() -> None:
+    order, repeated = order_packs(np.arange(10.0), world_size=4, random=np.random.default_rng(3))
+    assert repeated == 2
+    assert sorted(set(order[:-1].flatten().tolist())) == list(range(2, 10))
+    assert sorted(order[-1].tolist()) == [0, 0, 1, 1]
+
+
+def test_a_plan_survives_the_disk(tmp_path: Path) -> None:
+    plan = make_plan(table([5, 6, 0, 99, 7]), pack_size=12, world_size=2, seed=4)
+    save_plan(plan, tmp_path / "deep" / "my.plan")
+    loaded = load_plan(tmp_path / "deep" / "my.plan")
+    assert same(plan, loaded)
+    assert (loaded.seed, loaded.algorithm, loaded.uncounted) == (4, "best_fit", 1)
+
+
+def test_a_file_that_is_no_plan_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("hello")
+    with pytest.raises(ConfigError, match="no plan"):
+        load_plan(tmp_path / "x")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"pack_size": 0}, "pack size 0"),
+        ({"pack_size": 8, "world_size": 0}, "world size 0"),
+        ({"pack_size": 8, "algorithm": "best_fot"}, "did you mean 'best_fit'"),
+    ],
+)
+def test_what_cannot_be_planned_is_said(options: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        make_plan(table([1]), **options)  # type: ignore[arg-type]
+
+
+def test_no_samples_make_an_empty_plan() -> None:
+    stats = plan_stats(make_plan(table([]), pack_size=8, world_size=3), table([]))
+    assert (stats.packs, stats.steps, stats.fill) == (0, 0, 0.0)
