@@ -1,0 +1,54 @@
+import pytest
+import torch
+
+from lading.collate import collate_packs
+from lading.errors import ConfigError
+from lading.loader import Samples
+from lading.materialise import build_pack
+from lading.records import Batch, Encoded, Pack
+
+
+@pytest.fixture(scope="module")
+def packs(toy_samples: Samples) -> list[Pack]:
+    """Four rows with uneven media: an album of several pictures, one picture, none, a clip."""
+    border = toy_samples.border
+    rows = ((25, 26), (0,), (50, 51), (37,))
+    made = []
+    for number, row in enumerate(rows):
+        encoded = [toy_samples.encode(index) for index in row]
+        good = [sample for sample in encoded if isinstance(sample, Encoded)]
+        made.append(build_pack(good, fields=border.family.table, three_way=border.three_way, number=number))
+    return made
+
+
+@pytest.fixture(scope="module")
+def batch(toy_samples: Samples, packs: list[Pack]) -> Batch:
+    return collate_packs(packs, fields=toy_samples.border.family.table, pad_token=toy_samples.border.pad_token)
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 3, 4])
+def test_media_go_with_their_rows(toy_samples: Samples, packs: list[Pack], batch: Batch, pieces: int) -> None:
+    from lading.microbatch import cut_batch
+
+    fields = toy_samples.border.family.table
+    cut = cut_batch(batch, pieces, fields=fields)
+    assert sum((piece.rows for piece in cut), ()) == batch.rows
+    done = 0
+    for piece in cut:
+        own = packs[done : done + len(piece.rows)]
+        width = batch.tensor("input_ids").shape[1]
+        expected = collate_packs(own, fields=fields, pad_token=toy_samples.border.pad_token, length=width)
+        assert set(piece.inputs) == set(expected.inputs)
+        for name, value in expected.inputs.items():
+            found = piece.inputs[name]
+            same = torch.equal(found, value) if isinstance(value, torch.Tensor) else found is value  # type: ignore[arg-type]
+            assert same, name
+        done += len(piece.rows)
+
+
+@pytest.mark.parametrize("pieces", [0, 5, -1])
+def test_impossible_numbers_are_refused(toy_samples: Samples, batch: Batch, pieces: int) -> None:
+    from lading.microbatch import cut_batch
+
+    with pytest.raises(ConfigError, match="wanted 1 to 4"):
+        cut_batch(batch, pieces, fields=toy_samples.border.family.table)
