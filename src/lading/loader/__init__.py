@@ -1,0 +1,17 @@
+"""Wires the rooms for one family: corpus and processor in, batches out. It contains no algorithms.
+
+config    what the user may ask for, checked all at once
+border    a processor, read once into typed records
+skip      the one place where any error may become a named skip
+samples   sample number → conversation, length or tensors
+packs     pack number → pack, in a worker
+state     the cursor
+loader    the class a training loop iterates over
+"""
+
+from lading.loader.border import Border, load_processor, read_processor
+from lading.loader.config import LoaderConfig
+from lading.loader.loader import Loader
+from lading.loader.samples import Samples
+
+__all__ = ["Border", "Loader", "LoaderConfig", "Samples", "load_processor", "read_processor"]

@@ -1,0 +1,99 @@
+"""A processor, read once into typed records. Inside, nothing asks an object what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lading import families, toy
+from lading.errors import ConfigError
+from lading.family import Family, Geometry
+from lading.fields import MediaKind
+from lading.materialise.positions import ThreeWay
+from lading.tokenise import Tokeniser
+from lading.tokenise.render import template_renderer
+from lading.toy.recipes import PREFIX
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Border:
+    """Everything the rooms need to know of a processor."""
+
+    processor: Any
+    family: Family
+    tokeniser: Tokeniser
+    geometries: Mapping[MediaKind, Geometry]
+    three_way: ThreeWay | None
+    pad_token: int
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # A worker reads the processor again: that is cheap, and compiled templates cannot be pickled.
+        return (read_processor, (self.processor, self.family.name))
+
+
+def load_processor(name: str | Any) -> Any:
+    """A processor from a folder, a hub id or `toy:NAME`; an object is taken as it is."""
+    if not isinstance(name, str):
+        return name
+    if name.startswith(PREFIX):
+        return toy.processor(name.removeprefix(PREFIX))
+    if (name.startswith((".", "/")) or name.count("/") > 1) and not Path(name).is_dir():
+        # transformers would take it for a hub id, and ask the network for it, for minutes.
+        raise ConfigError(found=f"no folder {name}", wanted="a processor folder, a hub id, or toy:NAME")
+    from transformers import AutoProcessor
+
+    try:
+        return AutoProcessor.from_pretrained(name)
+    except (OSError, ValueError) as error:
+        first_line = str(error).strip().splitlines()[0]
+        raise ConfigError(
+            found=f"{name!r}, which transformers cannot load as a processor ({first_line})",
+            wanted="a folder, a hub id, or toy:NAME with NAME one of " + ", ".join(toy.recipes()),
+            consequence="nothing was counted",
+        ) from error
+
+
+def read_processor(processor: Any, family: str | None = None) -> Border:
+    """Read a processor for its family, found by the processor's class name unless it is given."""
+    kind = type(processor).__name__
+    chosen = families.find(family) if family else families.for_processor(kind)
+    tokenizer = processor.tokenizer
+    if tokenizer.pad_token_id is None:
+        raise ConfigError(
+            found=f"no pad token on the tokenizer of {kind}",
+            wanted="one, so that padding is not mistaken for text",
+            consequence="set tokenizer.pad_token",
+        )
+    backend = tokenizer.backend_tokenizer
+    tokeniser = Tokeniser(
+        render=template_renderer(
+            processor.chat_template or tokenizer.chat_template, tokenizer.special_tokens_map, where=kind
+        ),
+        encode_batch=lambda texts: backend.encode_batch(texts, add_special_tokens=False),
+        turns=chosen.turns,
+        media=chosen.media,
+        pads=tuple(_token_id(tokenizer, medium.pad, chosen) for medium in chosen.media.values()),
+    )
+    return Border(
+        processor=processor,
+        family=chosen,
+        tokeniser=tokeniser,
+        geometries={kind: medium.geometry(processor) for kind, medium in chosen.media.items()},
+        three_way=_three_way(processor, chosen),
+        pad_token=tokenizer.pad_token_id,
+    )
+
+
+def _three_way(processor: Any, family: Family) -> ThreeWay | None:
+    if family.positions is None:
+        return None
+    return ThreeWay(merge=family.positions.merge(processor), tokens_per_second=family.positions.tokens_per_second)
+
+
+def _token_id(tokenizer: Any, token: str, family: Family) -> int:
+    found = tokenizer.convert_tokens_to_ids(token)
+    if found is None or found == tokenizer.unk_token_id:
+        raise ConfigError(found=f"a tokenizer without {token!r}", wanted=f"a tokenizer of {family.title}")
+    return int(found)

@@ -1,0 +1,124 @@
+"""Sample number → conversation, length or tensors: the rooms from `sources` to `media`, wired."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lading import media
+from lading.conversation import Layout, read_conversation
+from lading.errors import ExactnessError, Reason, SkipSample
+from lading.fields import MEDIA_KINDS, MediaKind
+from lading.lengths import count_lengths
+from lading.loader.border import Border
+from lading.loader.skip import SkipPolicy
+from lading.media import pixels
+from lading.records import Conversation, Dropped, Encoded, Footprint, Length, LengthTable, MediaPart, SampleKey
+from lading.sources import Corpus
+from lading.tokenise import Outline
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_PIXELS: dict[MediaKind, Callable[..., dict[str, Tensor]]] = {
+    "image": pixels.image_tensors,
+    "video": pixels.video_tensors,
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Samples:
+    """A corpus seen through one processor."""
+
+    corpus: Corpus
+    border: Border
+    policy: SkipPolicy = field(default_factory=SkipPolicy)
+
+    def __len__(self) -> int:
+        return len(self.corpus)
+
+    def conversation(self, index: int) -> Conversation:
+        """What sample `index` says."""
+        config = self.corpus.config(index)
+        layout = Layout(columns=config.columns, tags=config.tags, media_dir=config.media_dir)
+        return read_conversation(self.corpus.row(index), layout)
+
+    def outline(self, indices: Sequence[int]) -> list[Outline | Dropped]:
+        """Tokens and labels of many samples, without pixels; what cannot be used says why."""
+        keys = [self.corpus.key(index) for index in indices]
+        read = [self.policy.attempt(key, lambda key=key: self._sized(key)) for key in keys]  # type: ignore[misc]  # mypy cannot infer a lambda's default
+        outlined = iter(self.border.tokeniser.outline(item for item in read if not isinstance(item, Dropped)))
+        results: list[Outline | Dropped] = []
+        for key, item in zip(keys, read, strict=True):
+            outcome = item if isinstance(item, Dropped) else next(outlined)
+            results.append(self.policy.settle(key, outcome) if isinstance(outcome, SkipSample) else outcome)
+        return results
+
+    def measure(self, indices: Sequence[int]) -> list[Length | Dropped]:
+        """What many samples cost."""
+        return [item if isinstance(item, Dropped) else item.length for item in self.outline(indices)]
+
+    def count(self, progress: Callable[[int], None] = lambda done: None) -> LengthTable:
+        """The length table of the whole corpus."""
+        return count_lengths(
+            samples=len(self),
+            sources=[source.config.name for source in self.corpus.sources],
+            source=self._source_numbers(),
+            measure=self.measure,
+            progress=progress,
+        )
+
+    def encode(self, index: int, counted: int | None = None) -> Encoded | Dropped:
+        """Sample `index` as tensors, pixels included. A length other than the counted one is an error of ours."""
+        outline = self.outline([index])[0]
+        if isinstance(outline, Dropped):
+            return outline
+        if counted is not None and len(outline.ids) != counted:
+            raise ExactnessError(
+                found=f"{len(outline.ids)} tokens of {outline.conversation.key}",
+                wanted=f"{counted}, as counted",
+                consequence="the corpus changed since it was counted, or the count is wrong",
+            )
+        return self.policy.attempt(outline.conversation.key, lambda: self._with_pixels(outline))
+
+    def encode_conversation(self, conversation: Conversation) -> Encoded:
+        """A conversation from elsewhere, as tensors."""
+        outline = self.border.tokeniser.outline([(conversation, self._footprints(conversation))])[0]
+        if isinstance(outline, SkipSample):
+            raise outline
+        return self._with_pixels(outline)
+
+    def _sized(self, key: SampleKey) -> tuple[Conversation, list[Footprint]]:
+        conversation = self.conversation(key.index)
+        return conversation, self._footprints(conversation)
+
+    def _footprints(self, conversation: Conversation) -> list[Footprint]:
+        return [self._footprint(part, conversation.key.where) for part in conversation.media]
+
+    def _footprint(self, part: MediaPart, where: str) -> Footprint:
+        if part.kind not in self.border.geometries:
+            raise SkipSample(
+                Reason.UNSUPPORTED_MEDIA,
+                found=f"{part.kind} in a sample for {self.border.family.title}",
+                wanted=" or ".join(self.border.geometries) or "text alone",
+                where=where,
+            )
+        return self.border.geometries[part.kind].footprint(media.measure(part))
+
+    def _with_pixels(self, outline: Outline) -> Encoded:
+        tensors: dict[str, Tensor] = {}
+        for kind in MEDIA_KINDS:
+            parts = [part for part in outline.conversation.media if part.kind == kind]
+            footprints = [span.footprint for span in outline.media if span.footprint.kind == kind]
+            if parts:
+                tensors |= _PIXELS[kind](self.border.processor, parts, footprints)
+        declared = {name: tensor for name, tensor in tensors.items() if name in self.border.family.fields}
+        return outline.encoded().with_tensors(declared)
+
+    def _source_numbers(self) -> NDArray[np.int32]:
+        sizes = [len(source) for source in self.corpus.sources]
+        return np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)

@@ -1,0 +1,134 @@
+"""The first promise: a packed document trains exactly as it would alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from lading import families, toy
+from lading.collate import collate_packs, collate_samples
+from lading.family import Attention
+from lading.loader import Samples, load_processor, read_processor
+from lading.materialise import build_pack
+from lading.records import Encoded
+from lading.sources import open_corpus
+from tests.support.alone import loss_alone, losses_packed
+
+TOLERANCE = 1e-5
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Samples:
+    meta = toy.write_corpus(tmp_path_factory.mktemp("corpus"), samples=30)
+    return Samples(corpus=open_corpus(meta), border=read_processor(load_processor("toy:qwen2_5_vl")))
+
+
+def _loud(model: torch.nn.Module) -> torch.nn.Module:
+    """Large weights, so that a leak between documents shows in the logits."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim > 1:
+                parameter.mul_(4.0)
+    return model.eval()
+
+
+def _encoded(samples: Samples) -> list[Encoded]:
+    # Pictures, albums of several, clips and plain talk, so that every kind stands beside every other.
+    chosen = [*range(3), *range(12, 15), *range(18, 21), *range(21, 25)]
+    encoded = [samples.encode(index) for index in chosen]
+    assert all(isinstance(sample, Encoded) for sample in encoded)
+    return [sample for sample in encoded if isinstance(sample, Encoded)]
+
+
+@pytest.mark.parametrize("attention", ["positions", "mask"])
+@pytest.mark.parametrize("implementation", ["sdpa", "eager"])
+@pytest.mark.parametrize("name", families.names())
+def test_loss_per_document(samples: Samples, name: str, attention: Attention, implementation: str) -> None:
+    border = samples.border
+    model = _loud(toy.model(name))
+    model.set_attn_implementation(implementation)
+    encoded = _encoded(samples)
+    fields = border.family.table
+    half = len(encoded) // 2
+    packs = [build_pack(part, fields=fields, three_way=border.three_way) for part in (encoded[:half], encoded[half:])]
+    batch = collate_packs(packs, fields=fields, pad_token=border.pad_token, attention=attention)
+    alone = [loss_alone(model, sample, border.processor) for sample in encoded]
+    together = losses_packed(model, batch)
+    worst = max(abs(one - other) for one, other in zip(alone, together, strict=True))
+    assert worst <= TOLERANCE, f"packed and alone differ by {worst}"
+    assert len({round(loss, 3) for loss in alone}) > len(alone) // 2, "losses are too alike to tell documents apart"
+
+
+def test_the_models_own_loss_is_the_mean_over_all_trained_tokens(samples: Samples) -> None:
+    border = samples.border
+    model = _loud(toy.model("qwen2_5_vl"))
+    encoded = _encoded(samples)
+    pack = build_pack(encoded, fields=border.family.table, three_way=border.three_way)
+    batch = collate_packs([pack], fields=border.family.table, pad_token=border.pad_token)
+    with torch.no_grad():
+        together = model(**batch).loss.item()
+    weights = [int((sample.tensors["labels"][1:] != -100).sum()) for sample in encoded]
+    alone = [loss_alone(model, sample, border.processor) for sample in encoded]
+    expected = sum(weight * loss for weight, loss in zip(weights, alone, strict=True)) / sum(weights)
+    assert together == pytest.approx(expected, abs=TOLERANCE)
+
+
+def test_padded_batches_agree_too(samples: Samples) -> None:
+    border = samples.border
+    model = _loud(toy.model("qwen2_5_vl"))
+    encoded = _encoded(samples)[:5]
+    singles = [build_pack([sample], fields=border.family.table, three_way=border.three_way) for sample in encoded]
+    batch = collate_samples(singles, fields=border.family.table, pad_token=border.pad_token)
+    alone = [loss_alone(model, sample, border.processor) for sample in encoded]
+    assert losses_packed(model, batch) == pytest.approx(alone, abs=TOLERANCE)
+
+
+class TestTheCheckCanFail:
+    """Each fault is planted by hand, and seen by the same comparison as above."""
+
+    def _worst(self, samples: Samples, fault: str) -> float:
+        border = samples.border
+        model = _loud(toy.model("qwen2_5_vl"))
+        encoded = _encoded(samples)
+        pack = build_pack(encoded, fields=border.family.table, three_way=border.three_way)
+        batch = collate_packs([pack], fields=border.family.table, pad_token=border.pad_token, attention="mask")
+        inputs = dict(batch.inputs)
+        if fault == "positions not reset":
+            length = batch.tensor("input_ids").shape[1]
+            inputs["position_ids"] = torch.arange(length).expand(3, 1, length)
+        if fault == "mask too wide":
+            length = batch.tensor("input_ids").shape[1]
+            wide = torch.zeros(1, 1, length, length)
+            inputs["attention_mask"] = wide.masked_fill(torch.ones(length, length).triu(1).bool(), -1e30)
+        if fault == "labels shifted twice":
+            inputs["shift_labels"] = torch.roll(batch.tensor("shift_labels"), -1, dims=-1)
+        broken = type(batch)(inputs=inputs, rows=batch.rows)
+        together = losses_packed(model, broken)
+        alone = [loss_alone(model, sample, border.processor) for sample in encoded]
+        return max(abs(one - other) for one, other in zip(alone, together, strict=True))
+
+    def test_without_a_fault(self, samples: Samples) -> None:
+        assert self._worst(samples, "none") <= TOLERANCE
+
+    @pytest.mark.parametrize("fault", ["positions not reset", "mask too wide", "labels shifted twice"])
+    def test_with_a_fault(self, samples: Samples, fault: str) -> None:
+        assert self._worst(samples, fault) > 100 * TOLERANCE
+
+
+def test_a_placeholder_changes_no_loss(tmp_path: Path) -> None:
+    from lading import Loader
+
+    meta = toy.write_corpus(tmp_path, samples=20)
+    talks = tmp_path / "talks.jsonl"
+    assert meta.exists()
+    model = _loud(toy.model("qwen2_5_vl"))
+    plain = Loader(talks, "toy:qwen2_5_vl", pack_size=256)
+    shown = Loader(talks, "toy:qwen2_5_vl", pack_size=256, placeholder_media=True)
+    for without, with_picture in zip(plain, shown, strict=True):
+        assert "pixel_values" not in without.inputs
+        assert "pixel_values" in with_picture.inputs
+        with torch.no_grad():
+            expected = model(**without).loss.item()
+            assert model(**with_picture).loss.item() == pytest.approx(expected, rel=1e-6)

@@ -1,0 +1,62 @@
+"""Real conversations through the real processor: nothing lost, counted equals encoded, packs full."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lading.loader import Border, Samples, load_processor, read_processor
+from lading.plan import make_plan, plan_stats
+from lading.records import Encoded
+from lading.sources import open_corpus
+from lading.tokenise.render import messages_for_template
+from tests.support.shared import SHARED, needs_shared, processor_folder
+
+pytestmark = [needs_shared, pytest.mark.xdist_group("shared-qwen2_5_vl")]
+
+
+@pytest.fixture(scope="module")
+def border() -> Border:
+    return read_processor(load_processor(str(processor_folder("qwen2_5_vl"))))
+
+
+@pytest.fixture(scope="module")
+def alpaca(border: Border) -> Samples:
+    return Samples(corpus=open_corpus(SHARED / "data" / "alpaca_en_demo.json"), border=border)
+
+
+def test_text_is_packed_full_and_whole(alpaca: Samples) -> None:
+    table = alpaca.count()
+    stats = plan_stats(make_plan(table, pack_size=2048), table)
+    assert (stats.samples, stats.packed, stats.dropped) == (999, 999, 0)
+    assert stats.fill >= 0.98
+
+
+def test_text_is_counted_as_the_processor_tokenises(alpaca: Samples) -> None:
+    table = alpaca.count()
+    processor = alpaca.border.processor
+    for index in range(0, 999, 7):
+        messages = messages_for_template(alpaca.conversation(index).messages)
+        own = processor.apply_chat_template(messages, tokenize=True, return_dict=True)["input_ids"][0]
+        assert table.tokens[index] == len(own)
+
+
+@pytest.mark.parametrize("name", ["mllm_demo", "mllm_video_demo"])
+def test_real_media_are_counted_without_pixels(border: Border, name: str) -> None:
+    path = SHARED / "data" / "mllm_demo" / f"{name}.json"
+    samples = Samples(corpus=open_corpus(path), border=border)
+    table = samples.count()
+    assert not table.dropped
+    assert len(table) == len(json.loads(path.read_text()))
+    for index in range(len(table)):
+        encoded = samples.encode(index, counted=int(table.tokens[index]))
+        assert isinstance(encoded, Encoded)
+        if name == "mllm_demo":
+            talk = samples.conversation(index)
+            text = border.processor.apply_chat_template(messages_for_template(talk.messages), tokenize=False)
+            pictures = [Path(str(part.reference)) for part in talk.media]
+            from transformers.image_utils import load_image
+
+            own = border.processor(text=[text], images=[load_image(str(p)) for p in pictures], return_tensors="pt")
+            assert encoded.tensors["input_ids"].tolist() == own["input_ids"][0].tolist()
+            assert (encoded.tensors["pixel_values"] - own["pixel_values"]).abs().max() == 0

@@ -1,0 +1,36 @@
+import copy
+import pickle
+
+import pytest
+
+from lading import toy
+from lading.errors import ConfigError
+from lading.loader import Border, load_processor, read_processor
+from lading.media import placeholder
+
+
+def test_a_border_crosses_process_borders(toy_border: Border) -> None:
+    twin = pickle.loads(pickle.dumps(toy_border))
+    talk = placeholder.conversation()
+    assert twin.tokeniser.render(talk) == toy_border.tokeniser.render(talk)
+    assert twin.geometries == toy_border.geometries
+
+
+def test_no_pad_token() -> None:
+    processor = copy.deepcopy(toy.processor("qwen2_5_vl"))
+    processor.tokenizer.pad_token = None
+    with pytest.raises(ConfigError, match="no pad token"):
+        read_processor(processor)
+
+
+def test_no_chat_template() -> None:
+    processor = copy.deepcopy(toy.processor("qwen2_5_vl"))
+    processor.chat_template = None
+    with pytest.raises(ConfigError, match="without a chat template"):
+        read_processor(processor)
+
+
+@pytest.mark.parametrize("name", ["toy:nothing", "/no/such/folder", "no-such-folder"])
+def test_a_processor_that_cannot_be_had(name: str) -> None:
+    with pytest.raises(ConfigError, match="wanted"):
+        load_processor(name)

@@ -1,0 +1,169 @@
+from itertools import chain
+from pathlib import Path
+
+import pytest
+import torch
+
+from lading import Loader, toy
+from lading.errors import ConfigError, SkipSample, TooManyFailures, UnknownName
+from lading.records import Batch
+
+TOY = "toy:qwen2_5_vl"
+
+
+def documents(batch: Batch) -> list[int]:
+    return [document.key.index for row in batch.rows for document in row]
+
+
+def same(one: Batch, other: Batch) -> bool:
+    assert set(one.keys()) == set(other.keys())
+    return all(
+        torch.equal(value, other.tensor(name)) if isinstance(value, torch.Tensor) else value is other[name]
+        for name, value in one.inputs.items()
+    )
+
+
+def test_an_epoch_trains_on_everything_once(toy_meta: Path) -> None:
+    loader = Loader(toy_meta, TOY, pack_size=512)
+    seen = [index for batch in loader for index in documents(batch)]
+    assert sorted(seen) == list(range(60))
+    loader.ledger.check()
+    assert loader.ledger.total()["trained"] == 60
+    assert loader.ledger.repeats == 0
+
+
+def test_every_epoch_has_its_own_order(toy_meta: Path) -> None:
+    loader = Loader(toy_meta, TOY, pack_size=512)
+    first = [documents(batch) for batch in loader]
+    again = [documents(batch) for batch in loader]
+    loader.set_epoch(1)
+    other = [documents(batch) for batch in loader]
+    assert first == again
+    assert first != other
+    assert sorted(chain(*other)) == sorted(chain(*first))
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 3])
+@pytest.mark.parametrize("world_size", [1, 2, 3])
+def test_ranks_stay_in_step_and_miss_nothing(toy_meta: Path, world_size: int, batch_size: int) -> None:
+    loaders = [
+        Loader(toy_meta, TOY, pack_size=300, world_size=world_size, rank=rank, batch_size=batch_size)
+        for rank in range(world_size)
+    ]
+    epochs = [list(loader) for loader in loaders]
+    assert len({len(epoch) for epoch in epochs}) == 1
+    assert all(len(epoch) == len(loader) for epoch, loader in zip(epochs, loaders, strict=True))
+    books = loaders[0].ledger
+    for loader in loaders[1:]:
+        books.merge(loader.ledger)
+    books.check()
+    assert books.total()["trained"] == 60
+
+
+@pytest.mark.slow
+def test_workers_change_nothing(toy_meta: Path) -> None:
+    alone = list(Loader(toy_meta, TOY, pack_size=512))
+    helped = list(Loader(toy_meta, TOY, pack_size=512, num_workers=2))
+    assert len(alone) == len(helped)
+    assert all(same(one, other) for one, other in zip(alone, helped, strict=True))
+
+
+def test_a_loader_carries_on_at_every_step(toy_meta: Path) -> None:
+    whole = Loader(toy_meta, TOY, pack_size=512)
+    batches, states = [], [whole.state_dict()]
+    for batch in whole:
+        batches.append(batch)
+        states.append(whole.state_dict())
+    resumed = Loader(toy_meta, TOY, pack_size=512)
+    for step, state in enumerate(states[:-1]):
+        resumed.load_state_dict(state)
+        assert same(next(iter(resumed)), batches[step])
+    resumed.load_state_dict(states[2])
+    rest = list(resumed)
+    assert len(rest) == len(batches) - 2
+    assert all(same(one, other) for one, other in zip(rest, batches[2:], strict=True))
+
+
+def test_a_cursor_into_another_plan_is_refused(toy_meta: Path) -> None:
+    state = Loader(toy_meta, TOY, pack_size=512).state_dict()
+    with pytest.raises(ConfigError, match="cursor into plan"):
+        Loader(toy_meta, TOY, pack_size=256).load_state_dict(state)
+    with pytest.raises(ConfigError, match="wanted one of version"):
+        Loader(toy_meta, TOY, pack_size=512).load_state_dict({"step": 3})
+
+
+def test_what_breaks_after_counting_is_dropped_by_name_or_stops_the_run(tmp_path: Path) -> None:
+    meta = toy.write_corpus(tmp_path, samples=30)
+    loader = Loader(meta, TOY, pack_size=512)
+    broken = tmp_path / "media" / "shape-3.png"
+    broken.write_bytes(broken.read_bytes()[:-40])
+    batches = list(loader)
+    loader.ledger.check()
+    assert loader.ledger.total()["reasons"] == {"corrupt_media": 1}
+    assert loader.ledger.entries()[0]["source"] == "shapes"
+    assert sum(len(documents(batch)) for batch in batches) == 29
+    with pytest.raises(TooManyFailures, match=r"at most 0 \(max_failures\)"):
+        list(Loader(meta, TOY, pack_size=512, max_failures=0))
+    with pytest.raises(SkipSample, match=r"shape-3\.png"):
+        list(Loader(meta, TOY, pack_size=512, strict=True))
+
+
+def test_a_pack_that_fails_whole_is_replaced_by_a_named_one(tmp_path: Path) -> None:
+    meta = toy.write_corpus(tmp_path, samples=30)
+    loader = Loader(meta, TOY, pack_size=64)  # small packs: most hold one document
+    lonely = next(n for n in range(len(loader.plan)) if loader.plan.pack(n).tolist() == [4])
+    broken = tmp_path / "media" / "shape-4.png"
+    broken.write_bytes(broken.read_bytes()[:-40])
+    steps = len(list(loader))
+    assert steps == len(loader), "the ranks must stay in step"
+    entry = next(entry for entry in loader.ledger.entries() if entry["index"] == 4)
+    assert entry["fate"] == "replaced"
+    assert entry["by"]
+    assert lonely >= 0
+    loader.ledger.check()
+    again = Loader(meta, TOY, pack_size=64)
+    list(again)
+    assert again.ledger.entries() == loader.ledger.entries(), "replacements are a function of the seed"
+
+
+def test_over_long_samples_are_named(toy_meta: Path) -> None:
+    loader = Loader(toy_meta, TOY, pack_size=80)
+    total = loader.ledger.total()
+    assert total["reasons"] == {"too_long": total["dropped"]}
+    assert total["dropped"] > 0
+    assert "wanted at most the pack size, 80" in str(loader.ledger.entries()[0]["detail"])
+    list(loader)
+    loader.ledger.check()
+    with pytest.raises(SkipSample, match="pack size, 80"):
+        Loader(toy_meta, TOY, pack_size=80, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"pack_sise": 3}, "did you mean 'pack_size'"),
+        ({}, "no pack_size"),
+        ({"pack_size": 0, "batch_size": 0}, "pack_size 0, batch_size 0"),
+        ({"pack_size": 8, "num_workers": -1}, "num_workers -1"),
+        ({"pack_size": 8, "rank": 2, "world_size": 2}, "rank 2"),
+        ({"pack_size": 8, "attention": "flash"}, "attention 'flash'"),
+        ({"pack_size": 8, "algorithm": "magic"}, "packing algorithm 'magic'"),
+        ({"pack_size": 8, "family": "qwen9"}, "family 'qwen9'"),
+    ],
+)
+def test_options_that_cannot_be(toy_meta: Path, options: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        Loader(toy_meta, TOY, **options)
+
+
+def test_a_processor_of_no_family_is_named(toy_meta: Path) -> None:
+    class StrangeProcessor:
+        pass
+
+    with pytest.raises(UnknownName, match="processor class 'StrangeProcessor'"):
+        Loader(toy_meta, StrangeProcessor(), pack_size=8)
+
+
+def test_fixed_length_rows(toy_meta: Path) -> None:
+    loader = Loader(toy_meta, TOY, pack_size=512, fixed_length=True)
+    assert {batch.tensor("input_ids").shape[1] for batch in loader} == {512}
