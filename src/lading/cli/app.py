@@ -1,0 +1,35 @@
+"""The commands, and what happens to their errors: one line on the error stream and exit code 2, no stack trace."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from lading.cli.demo import demo
+from lading.cli.families import families
+from lading.cli.plan import plan
+from lading.cli.show import errors
+from lading.errors import LadingError
+
+app = typer.Typer(
+    name="lading",
+    help="Conversations with images, video and sound → balanced, packed, resumable training batches.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(demo)
+app.command()(plan)
+app.command()(families)
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        app()
+    except LadingError as error:
+        errors.print(f"[bold red]error[/] ({type(error).__name__}): ", end="")
+        errors.print(str(error), markup=False, highlight=False)
+        sys.exit(2)

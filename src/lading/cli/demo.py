@@ -1,0 +1,94 @@
+"""`lading demo`: the whole way, on data and a model made on the spot."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lading.cli.show import console, ledger_table, plan_table, print_json, progress_bar
+from lading.plan import make_plan, plan_stats
+from lading.plan.file import save_plan
+
+FAMILY = "qwen2_5_vl"
+RANKS = 4
+"""The demo trains on one rank; the plan for this many is shown beside it."""
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for everything the demo makes.")] = Path("demo-out"),
+    samples: Annotated[int, typer.Option(help="Conversations to make.", min=10)] = 160,
+    pack_size: Annotated[int, typer.Option(help="Tokens in a pack.", min=64)] = 512,
+    epochs: Annotated[int, typer.Option(help="Times to go over the corpus.", min=1)] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Make a corpus, count, plan, pack and train a small model on it."""
+    from lading import Loader, report, toy
+
+    started = time.monotonic()
+    meta = toy.write_corpus(out / "corpus", samples=samples, faults=True)
+    processor = toy.processor(FAMILY)
+    with progress_bar("counting", samples) as progress:
+        loader = Loader(meta, processor, pack_size=pack_size, progress=progress)
+    spread = make_plan(loader.lengths, pack_size=pack_size, world_size=RANKS)
+    save_plan(spread, out / "plan.npz")
+    losses = _train(loader, epochs)
+    loader.ledger.check()
+    loader.ledger.save(out / "ledger.json")
+    stats = plan_stats(spread, loader.lengths)
+    report.write(
+        out / "report.html", stats=stats, lengths=loader.lengths, plan=spread, ledger=loader.ledger, losses=losses
+    )
+    (out / "losses.json").write_text(json.dumps(losses) + "\n", encoding="utf-8")
+    summary: dict[str, Any] = {
+        **asdict(stats),
+        "loss_first": losses[0],
+        "loss_last": losses[-1],
+        "training_steps": len(losses),
+        "ledger": loader.ledger.total(),
+        "seconds": time.monotonic() - started,
+        "written": sorted(path.name for path in out.iterdir()),
+    }
+    if as_json:
+        print_json(summary)
+        return
+    console.print(plan_table(stats))
+    console.print(ledger_table(loader.ledger))
+    _print_losses(losses, epochs)
+    console.print(f"Written to {out}/: {', '.join(summary['written'])}", style="dim")
+
+
+def _train(loader: Any, epochs: int) -> list[float]:
+    """Loss of every step. The model is small and the data simple: it must learn, or something is wrong."""
+    import torch
+
+    from lading import toy
+
+    model = toy.model(FAMILY)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
+    losses: list[float] = []
+    with progress_bar("training", epochs * len(loader)) as progress:
+        for epoch in range(epochs):
+            loader.set_epoch(epoch)
+            for batch in loader:
+                loss = model(**batch).loss
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                losses.append(loss.item())
+                progress(1)
+    return losses
+
+
+def _print_losses(losses: list[float], epochs: int) -> None:
+    share = max(1, len(losses) // epochs)
+    means = [sum(losses[start : start + share]) / share for start in range(0, share * epochs, share)]
+    blocks = "▁▂▃▄▅▆▇█"
+    top = max(losses)
+    curve = "".join(blocks[min(7, int(loss / top * 8))] for loss in losses[:: max(1, len(losses) // 60)])
+    console.print(f"[bold]Loss[/]  {curve}")
+    console.print("      by epoch: " + " → ".join(f"{mean:.3f}" for mean in means))

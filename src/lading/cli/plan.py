@@ -1,0 +1,69 @@
+"""`lading plan`: count a corpus exactly, fill packs, and say how good that is."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lading.cli.show import console, errors, plan_table, print_json, progress_bar
+from lading.errors import Reason, SkipSample
+from lading.ledger import Ledger, too_long
+from lading.loader import Samples, load_processor, read_processor
+from lading.loader.skip import SkipPolicy
+from lading.plan import make_plan, plan_stats
+from lading.plan.file import save_plan
+from lading.plan.knapsack import ALGORITHMS
+from lading.plan.make import DEFAULT_ALGORITHM
+from lading.sources import open_corpus
+
+SHOWN = 5
+"""Dropped samples that are printed by name; the ledger has all of them."""
+
+
+def plan(
+    meta: Annotated[Path, typer.Argument(help="A meta .json, a .json array or a .jsonl file of conversations.")],
+    processor: Annotated[str, typer.Option(help="A processor folder, a hub id, or toy:NAME.")],
+    pack_size: Annotated[int, typer.Option(help="Tokens in a pack.")],
+    world_size: Annotated[int, typer.Option(help="Ranks that train together.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the order.")] = 0,
+    epoch: Annotated[int, typer.Option(help="Epoch of the order.")] = 0,
+    algorithm: Annotated[str, typer.Option(help="One of: " + ", ".join(ALGORITHMS) + ".")] = DEFAULT_ALGORITHM,
+    family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the plan to this file.")] = None,
+    ledger: Annotated[Path | None, typer.Option(help="Write what became of each sample to this JSON file.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad sample.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Count a corpus exactly and plan its packs, without decoding a pixel."""
+    border = read_processor(load_processor(processor), family)
+    samples = Samples(corpus=open_corpus(meta), border=border, policy=SkipPolicy(strict=strict))
+    with progress_bar("counting", len(samples)) as progress:
+        table = samples.count(progress)
+    made = make_plan(table, pack_size=pack_size, world_size=world_size, seed=seed, epoch=epoch, algorithm=algorithm)
+    books = Ledger.open(table)
+    for index in made.too_long.tolist():
+        entry = too_long(samples.corpus.key(index), int(table.tokens[index]), pack_size)
+        if strict:
+            raise SkipSample(Reason.TOO_LONG, found=entry.detail, where=entry.key.where)
+        books.dropped(entry)
+    if out is not None:
+        save_plan(made, out)
+    if ledger is not None:
+        books.save(ledger)
+    stats = plan_stats(made, table)
+    if as_json:
+        print_json({"family": border.family.name, **asdict(stats)})
+        return
+    console.print(plan_table(stats))
+    _print_dropped(books)
+
+
+def _print_dropped(books: Ledger) -> None:
+    entries = books.entries()
+    for entry in entries[:SHOWN]:
+        errors.print(f"dropped {entry['where']}: {entry['detail']}", markup=False, style="yellow")
+    if len(entries) > SHOWN:
+        errors.print(f"… and {len(entries) - SHOWN:,} more; --ledger FILE names them all", style="yellow")

@@ -1,0 +1,76 @@
+"""What a person sees: tables, bars, and JSON when a program asks. Bars go to the error stream, results to the other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from lading.ledger import Ledger, SourceTotals
+from lading.plan import PlanStats
+
+console = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+
+
+@contextmanager
+def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on the error stream; silent when that is not a terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda done: progress.advance(task, done)
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """One JSON object on the output stream, and nothing else."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))  # noqa: T201 - plain output for programs, not rich's
+
+
+def plan_table(stats: PlanStats) -> Table:
+    """A plan's quality."""
+    table = _table("Plan")
+    table.add_row("samples", f"{stats.samples:,}")
+    table.add_row("packed", f"{stats.packed:,}")
+    table.add_row("tokens", f"{stats.tokens:,} ({stats.label_tokens:,} trained on)")
+    table.add_row(
+        "packs", f"{stats.packs:,} of {stats.pack_size:,} (no packing needs fewer than {stats.lower_bound:,})"
+    )
+    table.add_row("fill", f"{stats.fill:.4f}")
+    table.add_row("steps", f"{stats.steps:,} on {stats.world_size} rank{'s' if stats.world_size > 1 else ''}")
+    table.add_row("straggler factor", f"{stats.straggler:.4f} (1 is perfect balance)")
+    if stats.repeated:
+        table.add_row("repeats", f"{stats.repeated:,} packs stand twice, to fill the last step")
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in stats.dropped_by_reason.items())
+    table.add_row("dropped", f"{stats.dropped:,}" + (f" ({reasons})" if reasons else ""))
+    return table
+
+
+def ledger_table(ledger: Ledger) -> Table:
+    """Where every sample went."""
+    table = Table(title="Ledger", title_justify="left", title_style="bold", header_style="dim")
+    for name in ("source", "in", "trained", "replaced", "dropped", "pending", "reasons"):
+        table.add_column(name, justify="left" if name in ("source", "reasons") else "right")
+    for name, totals in ledger.totals().items():
+        table.add_row(name, *_cells(totals))
+    table.add_section()
+    table.add_row("all", *_cells(ledger.total()), style="bold")
+    return table
+
+
+def _cells(totals: SourceTotals) -> list[str]:
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in totals["reasons"].items())
+    numbers = (totals["input"], totals["trained"], totals["replaced"], totals["dropped"], totals["pending"])
+    return [*(f"{number:,}" for number in numbers), reasons]
+
+
+def _table(title: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", show_header=False)
+    table.add_column(style="dim")
+    table.add_column()
+    return table
