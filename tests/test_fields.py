@@ -4,15 +4,18 @@ from lading.errors import UnknownName
 from lading.fields import AXES, Field
 
 
-def test_every_axis_knows_its_medium() -> None:
-    kinds = {axis: Field(axis=axis).kind for axis in AXES}
-    assert kinds["token"] is None
-    assert kinds["sample"] is None
-    assert {kinds[axis] for axis in AXES if axis not in ("token", "sample")} == {"image", "video", "audio"}
+def test_every_axis_knows_its_media() -> None:
+    kinds = {axis: Field(axis=axis).kinds for axis in AXES}
+    assert kinds["token"] == kinds["sample"] == ()
+    assert kinds["visual_patch"] == ("image", "video")
+    assert all(kinds[axis] == (axis.split("_")[0],) for axis in AXES if axis.startswith(("image", "video", "audio")))
 
 
-def test_only_patch_axes_are_ragged() -> None:
-    assert [axis for axis in AXES if Field(axis=axis).ragged] == ["image_patch", "video_patch", "audio_patch"]
+def test_every_axis_knows_its_unit() -> None:
+    units = {axis: Field(axis=axis).unit for axis in AXES}
+    assert units["image"] == ""
+    assert units["image_patch"] == units["visual_patch"] == "patch"
+    assert (units["video_run"], units["image_group"]) == ("run", "group")
 
 
 def test_an_unknown_axis_is_refused() -> None:

@@ -7,12 +7,12 @@ r"""A model family, declared: a frozen bundle of facts and a few optional hooks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, get_args
 
 from lading.fields import MEDIA_KINDS, TOKEN_FIELDS, Field, MediaKind
-from lading.records import Footprint, Role, Size
+from lading.records import Footprint, MediaPart, Role, Size
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,18 +25,24 @@ class TurnStyle:
     closing: str
     names: Mapping[Role, str] = field(default_factory=dict)
     """What the template calls a role, where it is not the role's own name."""
+    unsaid: tuple[str, ...] = ()
+    """What a template writes in front of an answer that the assistant does not say (an empty thought): not trained."""
 
     def open(self, role: Role) -> str:
         """The text that introduces a turn of `role`."""
-        return self.opening.format(role=self.names.get(role, role))
+        return self.opening.replace("{role}", self.names.get(role, role))
 
 
 class Geometry(Protocol):
-    """Resize arithmetic: from a medium's size to what it takes up, without its pixels."""
+    """Resize arithmetic: from the sizes of a sample's media to what they take up, without their pixels."""
 
-    def footprint(self, size: Size) -> Footprint:
-        """What a medium of this size takes up. Raises `SkipSample` for a shape the model cannot take."""
+    def footprints(self, sizes: Sequence[Size]) -> list[Footprint]:
+        """What media of these sizes take up in one sample. Raises `SkipSample` for a shape the model cannot take."""
         ...
+
+
+TensorMaker = Callable[[Any, str, Sequence[MediaPart], Sequence[Footprint]], dict[str, Any]]
+"""(processor, rendered text, media in reading order, their footprints) → the media tensors of one sample."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,12 +55,10 @@ class Medium:
     """The token that is repeated, once for each feature of the medium."""
     geometry: Callable[[Any], Geometry]
     """Reads the numbers out of a processor, once, at the border."""
-    outline: Callable[[Footprint], str] | None = None
-    """The text that replaces `mark`, each run of pads written once. `None`: the pad alone."""
 
     def text(self, footprint: Footprint) -> str:
-        """What stands in place of the mark before pads are repeated."""
-        return self.outline(footprint) if self.outline else self.pad
+        """What stands in place of the mark before pads are repeated: the footprint's own text, or the pad alone."""
+        return self.pad if footprint.text is None else footprint.text
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,15 +90,25 @@ class Family:
     media: Mapping[MediaKind, Medium]
     fields: Mapping[str, Field]
     """The media tensors; token fields are the same for every family and need not be said."""
+    tensors: TensorMaker
+    """Turns the media of a sample into tensors."""
     positions: MRope | None = None
     """`None`: plain positions 0, 1, 2, … for each document."""
+    token_types: str | None = None
+    """The input that says what each token is (0 text, 1 image, 2 video, 3 audio), where the model needs one."""
+    attentions: tuple[Attention, ...] = ATTENTIONS
+    """How documents can be kept apart exactly. A model with sliding windows or both-way sight of pictures makes its own
+    masks from positions; one dense mask for all layers would take the place of those."""
+    system_as_text: bool = False
+    """Whether the chat template wants a system message as a string, not as a list of parts."""
 
     def __post_init__(self) -> None:
         for name, declared in self.fields.items():
-            assert declared.kind is None or declared.kind in self.media, f"{self.name}.{name}: no such medium declared"
+            assert not declared.kinds or set(declared.kinds) & set(self.media), f"{self.name}.{name}: no such medium"
         assert set(self.media) <= set(MEDIA_KINDS), f"{self.name}: unknown kind of medium"
 
     @property
     def table(self) -> Mapping[str, Field]:
         """All fields: the token fields and the family's own."""
-        return {**TOKEN_FIELDS, **self.fields}
+        types = {self.token_types: Field(axis="token")} if self.token_types else {}
+        return {**TOKEN_FIELDS, **types, **self.fields}

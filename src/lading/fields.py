@@ -4,8 +4,8 @@ A model family declares one `Field` for each tensor it feeds its model. Joining 
 into microbatches, padding a batch and clipping a sample all read this one table, so no key can be forgotten in one of
 five places.
 
-    >>> Field(axis="image_patch").kind, Field(axis="image").kind, Field(axis="token").kind
-    ('image', 'image', None)
+    >>> Field(axis="image_patch").kinds, Field(axis="visual_patch").unit, Field(axis="token").kinds
+    (('image',), 'patch', ())
 """
 
 from __future__ import annotations
@@ -18,8 +18,23 @@ from lading.errors import UnknownName
 MediaKind = Literal["image", "video", "audio"]
 MEDIA_KINDS: Final[tuple[MediaKind, ...]] = get_args(MediaKind)
 
-Axis = Literal["token", "sample", "image", "image_patch", "video", "video_patch", "audio", "audio_patch"]
+Axis = Literal[
+    "token",
+    "sample",
+    "image",
+    "image_patch",
+    "image_group",
+    "video",
+    "video_patch",
+    "video_run",
+    "audio",
+    "audio_patch",
+    "visual_patch",
+]
 AXES: Final[tuple[Axis, ...]] = get_args(Axis)
+"""What a row may stand for: a token or a document; a medium; one of a medium's patches (or tiles, or crops); one of its
+runs of pads (a frame between timestamps); a document that has such media at all (`image_group`). `visual_patch` counts
+the patches of pictures and clips together, in reading order."""
 
 IGNORE_INDEX: Final = -100
 
@@ -32,21 +47,25 @@ class Field:
     dim: int = 0
     pad: int | Literal["count"] = 0
     """`"count"`: 0, 1, 2, … as positions do, so that padding is a document of its own."""
+    stretch: int | None = None
+    """A second axis that grows to the widest medium of a pack (its patches or frames), filled with zeros behind."""
 
     def __post_init__(self) -> None:
         if self.axis not in AXES:
             raise UnknownName(kind="axis", name=str(self.axis), known=AXES, where="Field")
 
     @property
-    def kind(self) -> MediaKind | None:
-        """The medium the rows belong to; `None` for tokens and samples."""
-        stem = self.axis.removesuffix("_patch")
-        return next((kind for kind in MEDIA_KINDS if kind == stem), None)
+    def kinds(self) -> tuple[MediaKind, ...]:
+        """The media the rows belong to; none for tokens and samples."""
+        stem = self.axis.partition("_")[0]
+        if stem == "visual":
+            return ("image", "video")
+        return tuple(kind for kind in MEDIA_KINDS if kind == stem)
 
     @property
-    def ragged(self) -> bool:
-        """Whether one medium may have many rows (patches), not just one."""
-        return self.axis.endswith("_patch")
+    def unit(self) -> str:
+        """What of a medium a row is: the medium itself (""), its `patch`, its `run`, or the `group` of them all."""
+        return self.axis.partition("_")[2]
 
 
 TOKEN_FIELDS: Final[dict[str, Field]] = {

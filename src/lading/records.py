@@ -124,9 +124,11 @@ class Footprint:
     runs: tuple[int, ...]
     """How often each pad token in the medium's text is repeated."""
     rows: int
-    """Rows on the medium's patch axis."""
-    grid: tuple[int, int, int]
-    """(t, h, w) in patches."""
+    """Rows on the medium's patch axis: patches, tiles, crops, or frames of sound."""
+    grid: tuple[int, int, int] = (1, 1, 1)
+    """(t, h, w) in patches, for families that have such a grid."""
+    text: str | None = None
+    """What stands in place of the mark, each run of pads written once; `None`: what the family's `Medium` says."""
     frames: tuple[int, ...] = ()
     """For a video: which frames of the stream are used."""
     seconds: float = 0.0
@@ -159,9 +161,9 @@ class Document:
     tokens: int
     media: tuple[MediumSpan, ...] = ()
 
-    def footprints(self, kind: MediaKind) -> list[Footprint]:
-        """The document's media of one kind, in order."""
-        return [span.footprint for span in self.media if span.footprint.kind == kind]
+    def footprints(self, *kinds: MediaKind) -> list[Footprint]:
+        """The document's media of these kinds, in reading order."""
+        return [span.footprint for span in self.media if span.footprint.kind in kinds]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

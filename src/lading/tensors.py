@@ -40,19 +40,40 @@ def extent(document: Document, field: Field) -> int:
     """
     if field.axis == "token":
         return document.tokens
-    if field.kind is None:
+    if not field.kinds:
         return 1
-    footprints = document.footprints(field.kind)
-    return sum(footprint.rows for footprint in footprints) if field.ragged else len(footprints)
+    footprints = document.footprints(*field.kinds)
+    sizes = {
+        "": len(footprints),
+        "patch": sum(footprint.rows for footprint in footprints),
+        "run": sum(len(footprint.runs) for footprint in footprints),
+        "group": min(1, len(footprints)),
+    }
+    return sizes[field.unit]
+
+
+def width(document: Document, field: Field) -> int:
+    """How far a field stretches on its second axis for `document`: as far as its widest medium."""
+    return max((footprint.rows for footprint in document.footprints(*field.kinds)), default=0)
 
 
 def join(parts: Sequence[Mapping[str, Tensor]], fields: Mapping[str, Field]) -> dict[str, Tensor]:
     """Concatenate each field over the parts that have it. A text-only part simply has no pixels."""
     joined: dict[str, Tensor] = {}
     for name in _names(parts):
-        pieces = [part[name] for part in parts if name in part]
-        joined[name] = torch.cat(pieces, dim=_field(name, fields).dim) if len(pieces) > 1 else pieces[0]
+        field = _field(name, fields)
+        pieces = _stretched([part[name] for part in parts if name in part], field)
+        joined[name] = torch.cat(pieces, dim=field.dim) if len(pieces) > 1 else pieces[0]
     return joined
+
+
+def _stretched(pieces: list[Tensor], field: Field) -> list[Tensor]:
+    """The pieces with their second axis filled up with zeros to the widest."""
+    if field.stretch is None:
+        return pieces
+    widest = max(piece.shape[field.stretch] for piece in pieces)
+    along = Field(axis=field.axis, dim=field.stretch)
+    return [pad(piece, widest, along) for piece in pieces]
 
 
 def split(
@@ -69,10 +90,16 @@ def split(
                 wanted=f"{sum(extents)}, as its {len(documents)} documents carry",
                 consequence="media would go to the wrong document",
             )
-        for part, piece, rows in zip(parts, torch.split(tensor, extents, dim=field.dim), extents, strict=True):
+        pieces = torch.split(tensor, extents, dim=field.dim)
+        for part, piece, document, rows in zip(parts, pieces, documents, extents, strict=True):
             if rows:
-                part[name] = piece
+                part[name] = _narrowed(piece, document, field)
     return parts
+
+
+def _narrowed(piece: Tensor, document: Document, field: Field) -> Tensor:
+    """A document's own share of a stretched field: what was filled up behind it is cut off again."""
+    return piece if field.stretch is None else piece.narrow(field.stretch, 0, width(document, field))
 
 
 def clip(encoded: Encoded, tokens: int, fields: Mapping[str, Field]) -> Encoded:
@@ -86,9 +113,17 @@ def clip(encoded: Encoded, tokens: int, fields: Mapping[str, Field]) -> Encoded:
     tensors: dict[str, Tensor] = {}
     for name, tensor in encoded.tensors.items():
         field = _field(name, fields)
+        if field.unit == "group" and len(kept.media) < len(document.media):
+            # How a picture is shown depends on how many stand beside it: what is left would be another picture.
+            raise SkipSample(
+                Reason.TOO_LONG,
+                found=f"{len(document.media)} media that were shown together, {len(kept.media)} of them kept",
+                wanted="all of them or none",
+                where=str(document.key),
+            )
         rows = extent(kept, field)
         if rows or field.axis == "token":
-            tensors[name] = tensor.narrow(field.dim, 0, rows)
+            tensors[name] = _narrowed(tensor.narrow(field.dim, 0, rows), kept, field)
     spans = tuple((start, min(stop, tokens)) for start, stop in encoded.spans if start < tokens)
     if not bool((tensors["labels"] != IGNORE_INDEX).any()):
         raise SkipSample(
@@ -154,6 +189,15 @@ def cut_rows(
         for part, piece in zip(parts, torch.split(tensor, list(sizes), dim=dim), strict=True):
             part[name] = piece
     return parts
+
+
+def cut(tensor: Tensor, sizes: Sequence[int], dim: int = 0) -> list[Tensor]:
+    """Pieces of these sizes along one axis; together they are the whole tensor.
+
+    >>> [piece.tolist() for piece in cut(torch.arange(5), [2, 0, 3])]
+    [[0, 1], [], [2, 3, 4]]
+    """
+    return list(torch.split(tensor, list(sizes), dim=dim))
 
 
 def _names(parts: Iterable[Mapping[str, Tensor]]) -> list[str]:

@@ -10,6 +10,9 @@ from lading import families, toy
 from lading.loader import Border, load_processor, read_processor
 from tests.support.shared import SHARED, processor_folder
 
+FOLDERS = {"internvl": "internvl3"}
+"""Real processor folders that are not named like their family."""
+
 
 def _targets() -> list[object]:
     params: list[object] = []
@@ -22,7 +25,8 @@ def _targets() -> list[object]:
             marks=[
                 pytest.mark.xdist_group(f"{name}-real"),
                 pytest.mark.skipif(
-                    not processor_folder(name).is_dir(), reason=f"no processors/{name} in {SHARED.name}"
+                    not processor_folder(FOLDERS.get(name, name)).is_dir(),
+                    reason=f"no real {name} processor in {SHARED.name}",
                 ),
             ],
         )
@@ -36,4 +40,6 @@ TARGETS = _targets()
 @cache
 def border_of(target: tuple[str, str]) -> Border:
     kind, name = target
-    return read_processor(load_processor(f"toy:{name}" if kind == "toy" else str(processor_folder(name))))
+    return read_processor(
+        load_processor(f"toy:{name}" if kind == "toy" else str(processor_folder(FOLDERS.get(name, name))))
+    )

@@ -24,5 +24,5 @@ def test_a_field_of_an_undeclared_medium_is_refused() -> None:
     with pytest.raises(AssertionError, match="no such medium"):
         Family(
             name="x", title="X", processors=(), models=(), turns=good.turns, media={},
-            fields={"pixel_values": Field(axis="image_patch")},
+            fields={"pixel_values": Field(axis="image_patch")}, tensors=good.tensors,
         )  # fmt: skip

@@ -52,7 +52,7 @@ def test_sampled_frames(frames: int, rate: float, fps: float, low: int, high: in
     expected = theirs.sample_frames(metadata).tolist()
     processor = type("Processor", (), {"video_processor": theirs})
     grid = ClipGrid.read(processor, fps=2.0)
-    assert list(grid.footprint(VideoSize(frames=frames, height=64, width=64, fps=rate)).frames) == expected
+    assert list(grid.footprints([VideoSize(frames=frames, height=64, width=64, fps=rate)])[0].frames) == expected
 
 
 @pytest.mark.parametrize("cap", [False, True])
@@ -62,7 +62,7 @@ def test_a_clips_footprint_is_what_the_processor_makes(frames: int, height: int,
         size={"shortest_edge": 3136, "longest_edge": 50_000}, cap_pixels_per_frame=cap, max_video_tokens=200, fps=4.0
     )
     grid = ClipGrid.read(type("Processor", (), {"video_processor": theirs}), fps=2.0)
-    footprint = grid.footprint(VideoSize(frames=frames, height=height, width=width, fps=8.0))
+    footprint = grid.footprints([VideoSize(frames=frames, height=height, width=width, fps=8.0)])[0]
     clip = torch.zeros(len(footprint.frames), 3, height, width, dtype=torch.uint8)
     made = theirs(videos=[clip], do_sample_frames=False, return_tensors="pt")
     assert made["video_grid_thw"].tolist() == [list(footprint.grid)]
@@ -78,9 +78,9 @@ def test_a_pictures_tokens_are_what_the_processor_counts(height: int, width: int
         counted = processor._get_num_multimodal_tokens(image_sizes=[(height, width)])
     except ValueError:
         with pytest.raises(SkipSample):
-            grid.footprint(ImageSize(height=height, width=width))
+            grid.footprints([ImageSize(height=height, width=width)])[0]
         return
-    footprint = grid.footprint(ImageSize(height=height, width=width))
+    footprint = grid.footprints([ImageSize(height=height, width=width)])[0]
     assert footprint.runs == tuple(counted["num_image_tokens"])
     assert footprint.rows == counted["num_image_patches"][0]
 
@@ -88,7 +88,7 @@ def test_a_pictures_tokens_are_what_the_processor_counts(height: int, width: int
 def test_a_fixed_number_of_frames_is_kept() -> None:
     theirs = Qwen2VLVideoProcessor(num_frames=6)
     grid = ClipGrid.read(type("Processor", (), {"video_processor": theirs}), fps=2.0)
-    footprint = grid.footprint(VideoSize(frames=60, height=64, width=64, fps=30.0))
+    footprint = grid.footprints([VideoSize(frames=60, height=64, width=64, fps=30.0)])[0]
     assert len(footprint.frames) == 6
     assert footprint.frames == tuple(theirs.sample_frames(VideoMetadata(total_num_frames=60, fps=30.0)).tolist())
 
@@ -96,5 +96,5 @@ def test_a_fixed_number_of_frames_is_kept() -> None:
 @pytest.mark.parametrize("size", [ImageSize(height=0, width=5), ImageSize(height=5, width=5000)])
 def test_impossible_shapes_are_named(size: ImageSize) -> None:
     with pytest.raises(SkipSample) as caught:
-        PatchGrid(patch=14, merge=2, min_pixels=3136, max_pixels=10**6).footprint(size)
+        PatchGrid(patch=14, merge=2, min_pixels=3136, max_pixels=10**6).footprints([size])
     assert caught.value.reason == "impossible_shape"

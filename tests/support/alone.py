@@ -11,6 +11,8 @@ from torch.nn.functional import cross_entropy
 from lading.fields import IGNORE_INDEX
 from lading.records import Batch, Encoded
 
+TYPES = ("mm_token_type_ids", "token_type_ids")
+
 
 def model_inputs(sample: Encoded, processor: Any) -> dict[str, Any]:
     """What transformers itself would feed its model for this sample."""
@@ -18,7 +20,11 @@ def model_inputs(sample: Encoded, processor: Any) -> dict[str, Any]:
     inputs: dict[str, Any] = {name: tensor for name, tensor in sample.tensors.items() if name != "labels"}
     inputs["input_ids"] = ids
     inputs["attention_mask"] = torch.ones_like(ids)
-    inputs["mm_token_type_ids"] = torch.tensor(processor.create_mm_token_type_ids(ids.tolist()))
+    for name in TYPES:
+        if name in inputs:
+            inputs[name] = inputs[name][None]
+    if {"image_grid_thw", "video_grid_thw"} & set(inputs) and "mm_token_type_ids" not in inputs:
+        inputs["mm_token_type_ids"] = torch.tensor(processor.create_mm_token_type_ids(ids.tolist()))
     return inputs
 
 

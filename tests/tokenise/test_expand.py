@@ -11,8 +11,8 @@ from lading.tokenise.expand import repeat_pads, splice
 PAD = 9
 
 
-def footprint(*runs: int) -> Footprint:
-    return Footprint(kind="image", runs=runs, rows=sum(runs) * 4, grid=(1, 1, 1))
+def footprint(*runs: int, text: str | None = None) -> Footprint:
+    return Footprint(kind="image", runs=runs, rows=sum(runs) * 4, text=text)
 
 
 @given(st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=3), max_size=4), st.integers(0, 3))
@@ -34,9 +34,10 @@ def test_a_pad_too_many_is_refused() -> None:
 
 
 def test_splicing_moves_what_stands_behind() -> None:
-    medium = Medium(mark="<m>", pad="<p>", geometry=lambda processor: processor, outline=lambda f: "(<p>" * len(f.runs))
+    medium = Medium(mark="<m>", pad="<p>", geometry=lambda processor: processor)
     text = "ab<m>cd<m>e"
-    spliced = splice(text, {"image": medium}, [footprint(1, 1), footprint(1)], where="w")
+    media = [footprint(1, 1, text="(<p>(<p>"), footprint(1, text="(<p>")]
+    spliced = splice(text, {"image": medium}, media, where="w")
     assert spliced.text == "ab(<p>(<p>cd(<p>e"
     for place, letter in ((0, "a"), (1, "b"), (5, "c"), (6, "d"), (10, "e")):
         assert text[place] == letter
@@ -48,3 +49,13 @@ def test_a_mark_too_many_is_refused() -> None:
     with pytest.raises(SkipSample) as caught:
         splice("<m> and <m>", {"image": medium}, [footprint(1)], where="w")
     assert caught.value.reason == "placeholder_in_text"
+
+
+def test_a_template_may_show_pictures_before_clips() -> None:
+    media = {
+        kind: Medium(mark=f"<{kind}>", pad=f"<{kind}>", geometry=lambda processor: processor)
+        for kind in ("image", "video")
+    }
+    clip = Footprint(kind="video", runs=(2,), rows=8)
+    spliced = splice("<image><video>", media, [clip, footprint(5)], where="w")  # type: ignore[arg-type]
+    assert [item.kind for item in spliced.footprints] == ["image", "video"]

@@ -18,7 +18,17 @@ from lading.family import Family
 
 GROUP = "lading.families"
 
-BUILT_IN = ("qwen2_5_vl",)
+BUILT_IN = (
+    "gemma3",
+    "gemma4",
+    "internvl",
+    "kimi_k25",
+    "llava_onevision",
+    "qwen2_5_vl",
+    "qwen3_vl",
+    "smolvlm",
+    "step3p7",
+)
 """Module names in this folder, each with a `FAMILY`."""
 
 

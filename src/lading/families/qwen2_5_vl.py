@@ -7,6 +7,7 @@ from functools import partial
 from lading.family import Family, Medium, MRope, TurnStyle
 from lading.fields import Field
 from lading.media.geometry import ClipGrid, PatchGrid
+from lading.media.pixels import patch_tensors
 
 FAMILY = Family(
     name="qwen2_5_vl",
@@ -26,5 +27,6 @@ FAMILY = Family(
         "video_grid_thw": Field(axis="video"),
         "second_per_grid_ts": Field(axis="video"),
     },
+    tensors=patch_tensors,
     positions=MRope(merge=lambda processor: int(processor.image_processor.merge_size), tokens_per_second=2.0),
 )

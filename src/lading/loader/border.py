@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from lading.family import Family, Geometry
 from lading.fields import MediaKind
 from lading.materialise.positions import ThreeWay
 from lading.tokenise import Tokeniser
+from lading.tokenise.labels import Encoding
 from lading.tokenise.render import template_renderer
 from lading.toy.recipes import PREFIX
 
@@ -66,15 +67,18 @@ def read_processor(processor: Any, family: str | None = None) -> Border:
             wanted="one, so that padding is not mistaken for text",
             consequence="set tokenizer.pad_token",
         )
-    backend = tokenizer.backend_tokenizer
     tokeniser = Tokeniser(
         render=template_renderer(
-            processor.chat_template or tokenizer.chat_template, tokenizer.special_tokens_map, where=kind
+            processor.chat_template or tokenizer.chat_template,
+            tokenizer.special_tokens_map,
+            where=kind,
+            system_as_text=chosen.system_as_text,
         ),
-        encode_batch=lambda texts: backend.encode_batch(texts, add_special_tokens=False),
+        encode_batch=_batch_encoder(tokenizer),
         turns=chosen.turns,
         media=chosen.media,
-        pads=tuple(_token_id(tokenizer, medium.pad, chosen) for medium in chosen.media.values()),
+        pads=tuple({_token_id(tokenizer, medium.pad, chosen) for medium in chosen.media.values()}),
+        token_types=chosen.token_types,
     )
     return Border(
         processor=processor,
@@ -84,6 +88,18 @@ def read_processor(processor: Any, family: str | None = None) -> Border:
         three_way=_three_way(processor, chosen),
         pad_token=tokenizer.pad_token_id,
     )
+
+
+def _batch_encoder(tokenizer: Any) -> Callable[[list[str]], Sequence[Encoding]]:
+    """Encode texts as a processor does: with the tokenizer's own first token, unless the template wrote it already."""
+    backend, first = tokenizer.backend_tokenizer, tokenizer.bos_token
+
+    def encode(texts: list[str]) -> Sequence[Encoding]:
+        written = first is not None and texts[0].startswith(first)
+        encodings: Sequence[Encoding] = backend.encode_batch(texts, add_special_tokens=not written)
+        return encodings
+
+    return encode
 
 
 def _three_way(processor: Any, family: Family) -> ThreeWay | None:

@@ -54,9 +54,19 @@ class Loader:
             border=read_processor(load_processor(processor), family),
             policy=SkipPolicy(strict=self.config.strict),
         )
+        self._refuse_impossible_attention()
         self.lengths = self.samples.count(progress)
         self._step = 0
         self.set_epoch(self.config.epoch)
+
+    def _refuse_impossible_attention(self) -> None:
+        family = self.samples.border.family
+        if self.config.attention not in family.attentions:
+            raise ConfigError(
+                found=f"attention={self.config.attention!r} for {family.title}",
+                wanted=" or ".join(repr(name) for name in family.attentions),
+                consequence="its layers need masks of more than one kind, which it makes itself from positions",
+            )
 
     def set_epoch(self, epoch: int) -> None:
         """Start another epoch: a new plan, an empty ledger, the first step."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,17 +16,9 @@ from lading.lengths import count_lengths
 from lading.loader.border import Border
 from lading.loader.skip import SkipPolicy
 from lading.media import pixels
-from lading.records import Conversation, Dropped, Encoded, Footprint, Length, LengthTable, MediaPart, SampleKey
+from lading.records import Conversation, Dropped, Encoded, Footprint, Length, LengthTable, MediaPart, SampleKey, Size
 from lading.sources import Corpus
 from lading.tokenise import Outline
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-_PIXELS: dict[MediaKind, Callable[..., dict[str, Tensor]]] = {
-    "image": pixels.image_tensors,
-    "video": pixels.video_tensors,
-}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,23 +74,31 @@ class Samples:
                 wanted=f"{counted}, as counted",
                 consequence="the corpus changed since it was counted, or the count is wrong",
             )
-        return self.policy.attempt(outline.conversation.key, lambda: self._with_pixels(outline))
+        conversation = outline.conversation
+        return self.policy.attempt(conversation.key, lambda: self._with_pixels(outline, self._footprints(conversation)))
 
     def encode_conversation(self, conversation: Conversation) -> Encoded:
         """A conversation from elsewhere, as tensors."""
-        outline = self.border.tokeniser.outline([(conversation, self._footprints(conversation))])[0]
+        footprints = self._footprints(conversation)
+        outline = self.border.tokeniser.outline([(conversation, footprints)])[0]
         if isinstance(outline, SkipSample):
             raise outline
-        return self._with_pixels(outline)
+        return self._with_pixels(outline, footprints)
 
     def _sized(self, key: SampleKey) -> tuple[Conversation, list[Footprint]]:
         conversation = self.conversation(key.index)
         return conversation, self._footprints(conversation)
 
     def _footprints(self, conversation: Conversation) -> list[Footprint]:
-        return [self._footprint(part, conversation.key.where) for part in conversation.media]
+        """What each medium takes up, in reading order; the media of one kind are looked at together."""
+        sizes: dict[MediaKind, list[Size]] = {kind: [] for kind in MEDIA_KINDS}
+        for part in conversation.media:
+            self._refuse_unsupported(part, conversation.key.where)
+            sizes[part.kind].append(media.measure(part))
+        found = {kind: iter(self.border.geometries[kind].footprints(own)) for kind, own in sizes.items() if own}
+        return [next(found[part.kind]) for part in conversation.media]
 
-    def _footprint(self, part: MediaPart, where: str) -> Footprint:
+    def _refuse_unsupported(self, part: MediaPart, where: str) -> None:
         if part.kind not in self.border.geometries:
             raise SkipSample(
                 Reason.UNSUPPORTED_MEDIA,
@@ -107,17 +106,14 @@ class Samples:
                 wanted=" or ".join(self.border.geometries) or "text alone",
                 where=where,
             )
-        return self.border.geometries[part.kind].footprint(media.measure(part))
 
-    def _with_pixels(self, outline: Outline) -> Encoded:
-        tensors: dict[str, Tensor] = {}
-        for kind in MEDIA_KINDS:
-            parts = [part for part in outline.conversation.media if part.kind == kind]
-            footprints = [span.footprint for span in outline.media if span.footprint.kind == kind]
-            if parts:
-                tensors |= _PIXELS[kind](self.border.processor, parts, footprints)
-        declared = {name: tensor for name, tensor in tensors.items() if name in self.border.family.fields}
-        return outline.encoded().with_tensors(declared)
+    def _with_pixels(self, outline: Outline, footprints: Sequence[Footprint]) -> Encoded:
+        family, parts = self.border.family, outline.conversation.media
+        if not parts:
+            return outline.encoded()
+        made = family.tensors(self.border.processor, outline.text, parts, footprints)
+        pixels.checked_ids(made, outline.ids.tolist())
+        return outline.encoded().with_tensors({name: made[name] for name in family.fields if name in made})
 
     def _source_numbers(self) -> NDArray[np.int32]:
         sizes = [len(source) for source in self.corpus.sources]

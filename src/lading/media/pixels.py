@@ -1,42 +1,111 @@
-"""Decoded media → the tensors a model is fed, by the processor's own image and video classes.
+"""Media → the tensors a model is fed, by the processor's own classes.
 
-What they give is checked against the footprint that was counted: a difference would put pixels of one picture under the
-tokens of another, so it is an error of ours, never passed on.
+What they give is checked against the footprints that were counted: a difference would put pixels of one picture under
+the tokens of another, so it is an error of ours, never passed on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from lading.errors import ExactnessError
 from lading.fields import MediaKind
-from lading.media import image, video
+from lading.media import audio, image, video
 from lading.records import Footprint, MediaPart
 
+if TYPE_CHECKING:
+    from torch import Tensor
 
-def image_tensors(processor: Any, parts: Sequence[MediaPart], footprints: Sequence[Footprint]) -> dict[str, Any]:
-    """Pixels of all pictures of a sample, in reading order."""
-    made = processor.image_processor(images=[image.decode(part) for part in parts], return_tensors="pt")
-    _check_grids("image", made["image_grid_thw"].tolist(), footprints)
-    return dict(made)
+Media = list[tuple[MediaPart, Footprint]]
 
 
-def video_tensors(processor: Any, parts: Sequence[MediaPart], footprints: Sequence[Footprint]) -> dict[str, Any]:
-    """Pixels of all clips of a sample. Frames were chosen when the clip was measured; none are sampled again here."""
+def patch_tensors(
+    processor: Any, text: str, parts: Sequence[MediaPart], footprints: Sequence[Footprint]
+) -> dict[str, Any]:
+    """Flat patches of pictures and clips (the Qwen-VL kind), by the image and video processors alone."""
     import torch
 
-    clips = [video.decode(part, footprint.frames) for part, footprint in zip(parts, footprints, strict=True)]
-    # [frames, channels, height, width]: with channels last, a clip three pixels wide would be misread.
-    frames = [torch.from_numpy(clip).permute(0, 3, 1, 2) for clip in clips]
-    made = dict(processor.video_processor(videos=frames, do_sample_frames=False, return_tensors="pt"))
-    _check_grids("video", made["video_grid_thw"].tolist(), footprints)
-    made["second_per_grid_ts"] = torch.tensor([footprint.seconds for footprint in footprints])
-    return made
+    del text
+    tensors: dict[str, Any] = {}
+    if pictures := of_kind("image", parts, footprints):
+        made = processor.image_processor(images=[image.decode(part) for part, _ in pictures], return_tensors="pt")
+        tensors |= {name: made[name] for name in ("pixel_values", "image_grid_thw")}
+        _check_grids("image", tensors["image_grid_thw"].tolist(), pictures)
+    if clips := of_kind("video", parts, footprints):
+        frames = [clip_frames(part, footprint) for part, footprint in clips]
+        made = processor.video_processor(videos=frames, do_sample_frames=False, return_tensors="pt")
+        tensors |= {name: made[name] for name in ("pixel_values_videos", "video_grid_thw")}
+        _check_grids("video", tensors["video_grid_thw"].tolist(), clips)
+        tensors["second_per_grid_ts"] = torch.tensor([footprint.seconds for _, footprint in clips])
+    return tensors
 
 
-def _check_grids(kind: MediaKind, found: list[list[int]], footprints: Sequence[Footprint]) -> None:
-    wanted = [list(footprint.grid) for footprint in footprints]
+def processor_tensors(
+    processor: Any, text: str, parts: Sequence[MediaPart], footprints: Sequence[Footprint]
+) -> dict[str, Any]:
+    """Whatever the whole processor makes of the sample: right for any family, at the price of tokenising again.
+
+    Pictures are nested by sample, as transformers' own `apply_chat_template` hands them over: some processors show
+    several pictures of one sample otherwise than pictures of several samples.
+    """
+    pictures = of_kind("image", parts, footprints)
+    clips = of_kind("video", parts, footprints)
+    sounds = of_kind("audio", parts, footprints)
+    inputs: dict[str, Any] = {}
+    if pictures:
+        inputs["images"] = [[image.decode(part) for part, _ in pictures]]
+    if clips:
+        inputs["videos"] = [clip_frames(part, footprint) for part, footprint in clips]
+        inputs["video_metadata"] = [clip_metadata(part, footprint) for part, footprint in clips]
+        inputs["do_sample_frames"] = False
+    if sounds:
+        rate = int((processor.feature_extractor or processor.audio_processor).sampling_rate)
+        inputs["audio"] = [audio.decode(part, rate) for part, _ in sounds]
+    first = processor.tokenizer.bos_token
+    written = first is not None and text.startswith(first)
+    return dict(processor(text=[text], return_tensors="pt", add_special_tokens=not written, **inputs))
+
+
+def of_kind(kind: MediaKind, parts: Sequence[MediaPart], footprints: Sequence[Footprint]) -> Media:
+    """The media of one kind with their footprints, in order."""
+    return [pair for pair in zip(parts, footprints, strict=True) if pair[0].kind == kind]
+
+
+def clip_frames(part: MediaPart, footprint: Footprint) -> Tensor:
+    """The chosen frames as [frames, channels, height, width]: channels last could be misread for a narrow clip."""
+    import torch
+
+    return torch.from_numpy(video.decode(part, footprint.frames)).permute(0, 3, 1, 2)
+
+
+def clip_metadata(part: MediaPart, footprint: Footprint) -> Any:
+    """What transformers wants to know of a clip whose frames were already chosen."""
+    from transformers.video_utils import VideoMetadata
+
+    size = video.measure(part)
+    return VideoMetadata(
+        total_num_frames=size.frames,
+        fps=size.fps,
+        height=size.height,
+        width=size.width,
+        duration=size.frames / size.fps,
+        frames_indices=list(footprint.frames),
+    )
+
+
+def checked_ids(made: Mapping[str, Any], ids: Sequence[int]) -> None:
+    """Refuse tensors of a processor that tokenised the sample otherwise than we did."""
+    if "input_ids" in made and made["input_ids"][0].tolist() != list(ids):
+        raise ExactnessError(
+            found=f"{len(made['input_ids'][0])} tokens from the processor",
+            wanted=f"the same {len(ids)} as counted",
+            consequence="tokens and pixels would not match",
+        )
+
+
+def _check_grids(kind: MediaKind, found: list[list[int]], media: Media) -> None:
+    wanted = [list(footprint.grid) for _, footprint in media]
     if found != wanted:
         raise ExactnessError(
             found=f"{kind} grids {found} from the processor",

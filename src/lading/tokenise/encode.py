@@ -17,16 +17,22 @@ from lading.tokenise.labels import Encoding, labels_from_spans, token_span
 from lading.tokenise.render import Render
 from lading.tokenise.spans import Span, assistant_spans
 
+TOKEN_TYPES: Mapping[MediaKind, int] = {"image": 1, "video": 2, "audio": 3}
+"""What transformers' processors write for a medium's tokens; text is 0."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outline:
     """A sample's tokens, labels and media places, known without a pixel."""
 
     conversation: Conversation
+    text: str
+    """What the chat template made of it, marks not yet replaced."""
     ids: NDArray[np.int64]
     labels: NDArray[np.int64]
     spans: tuple[Span, ...]
     media: tuple[MediumSpan, ...]
+    token_types: str | None = None
 
     @property
     def length(self) -> Length:
@@ -43,21 +49,30 @@ class Outline:
             audios=kinds.count("audio"),
         )
 
+    def _types(self) -> NDArray[np.int64]:
+        types = np.zeros_like(self.ids)
+        for span in self.media:
+            for start, stop in span.runs:
+                types[start:stop] = TOKEN_TYPES[span.footprint.kind]
+        return types
+
     def encoded(self) -> Encoded:
         """The same as tensors."""
         import torch
 
         document = Document(key=self.conversation.key, tokens=len(self.ids), media=self.media)
         tensors = {"input_ids": torch.from_numpy(self.ids), "labels": torch.from_numpy(self.labels)}
+        if self.token_types is not None:
+            tensors[self.token_types] = torch.from_numpy(self._types())
         return Encoded(document=document, spans=self.spans, tensors=tensors)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Rendered:
     conversation: Conversation
+    text: str
     spliced: Spliced
     spans: list[Span]
-    footprints: Sequence[Footprint]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,6 +85,7 @@ class Tokeniser:
     media: Mapping[MediaKind, Medium]
     pads: tuple[int, ...]
     """Token ids of the media's pads."""
+    token_types: str | None = None
 
     def outline(self, samples: Iterable[tuple[Conversation, Sequence[Footprint]]]) -> list[Outline | SkipSample]:
         """Tokenise conversations whose media take up the given footprints. A refusal stands in its sample's place."""
@@ -88,7 +104,7 @@ class Tokeniser:
             spliced = splice(text, self.media, footprints, where=conversation.key.where)
         except SkipSample as skip:
             return skip
-        return _Rendered(conversation=conversation, spliced=spliced, spans=spans, footprints=footprints)
+        return _Rendered(conversation=conversation, text=text, spliced=spliced, spans=spans)
 
     def _finished_or_skip(self, rendered: _Rendered, encoding: Encoding) -> Outline | SkipSample:
         try:
@@ -98,7 +114,9 @@ class Tokeniser:
 
     def _finished(self, rendered: _Rendered, encoding: Encoding) -> Outline:
         where = rendered.conversation.key.where
-        expanded = repeat_pads(np.array(encoding.ids, dtype=np.int64), self.pads, rendered.footprints, where=where)
+        expanded = repeat_pads(
+            np.array(encoding.ids, dtype=np.int64), self.pads, rendered.spliced.footprints, where=where
+        )
         place = rendered.spliced.place
         short_spans = [token_span(encoding, place(start), place(stop)) for start, stop in rendered.spans]
         spans = tuple((int(expanded.starts[start]), int(expanded.starts[stop])) for start, stop in short_spans)
@@ -110,5 +128,11 @@ class Tokeniser:
                 Reason.NO_LABEL_TOKENS, found="no token that the assistant says", wanted="at least one", where=where
             )
         return Outline(
-            conversation=rendered.conversation, ids=expanded.ids, labels=labels, spans=spans, media=expanded.media
+            conversation=rendered.conversation,
+            text=rendered.text,
+            ids=expanded.ids,
+            labels=labels,
+            spans=spans,
+            media=expanded.media,
+            token_types=self.token_types,
         )

@@ -24,6 +24,8 @@ class Spliced:
     """A text in which marks were replaced, and how far each later character moved."""
 
     text: str
+    footprints: tuple[Footprint, ...]
+    """The media in the order of their marks: a template may show pictures before clips, whatever the author wrote."""
     borders: tuple[int, ...]
     """Where each mark ended in the old text."""
     moved: tuple[int, ...]
@@ -36,31 +38,33 @@ class Spliced:
 
 
 def splice(text: str, media: Mapping[MediaKind, Medium], footprints: Sequence[Footprint], *, where: str) -> Spliced:
-    """Replace each mark by its medium's text, in reading order. Marks and media must pair off exactly."""
-    if not media:
-        return Spliced(text=text, borders=(), moved=())
+    """Replace each mark by its medium's text; the first mark of a kind is the first medium of that kind, and so on."""
     kinds = {medium.mark: kind for kind, medium in media.items()}
-    pattern = "|".join(re.escape(mark) for mark in sorted(kinds, key=len, reverse=True))
+    pattern = "|".join(re.escape(mark) for mark in sorted(kinds, key=len, reverse=True)) or r"(?!)"
     found = list(re.finditer(pattern, text))
-    _refuse_quoted_marks([kinds[match.group()] for match in found], footprints, media, where)
+    marked = [kinds[match.group()] for match in found]
+    _refuse_quoted_marks(marked, footprints, media, where)
+    waiting = {kind: iter([item for item in footprints if item.kind == kind]) for kind in media}
+    ordered = tuple(next(waiting[kind]) for kind in marked)
     pieces: list[str] = []
     borders: list[int] = []
     moved: list[int] = []
     last = offset = 0
-    for match, footprint in zip(found, footprints, strict=True):
+    for match, footprint in zip(found, ordered, strict=True):
         replacement = media[footprint.kind].text(footprint)
         pieces += [text[last : match.start()], replacement]
         last = match.end()
         offset += len(replacement) - len(match.group())
         borders.append(last)
         moved.append(offset)
-    return Spliced(text="".join([*pieces, text[last:]]), borders=tuple(borders), moved=tuple(moved))
+    spliced = "".join([*pieces, text[last:]])
+    return Spliced(text=spliced, footprints=ordered, borders=tuple(borders), moved=tuple(moved))
 
 
 def _refuse_quoted_marks(
     marked: list[MediaKind], footprints: Sequence[Footprint], media: Mapping[MediaKind, Medium], where: str
 ) -> None:
-    if marked == [footprint.kind for footprint in footprints]:
+    if sorted(marked) == sorted(footprint.kind for footprint in footprints):
         return
     names = ", ".join(medium.mark for medium in media.values())
     raise SkipSample(

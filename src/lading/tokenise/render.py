@@ -11,13 +11,22 @@ from lading.records import Conversation, Message, TextPart
 Render = Callable[[Conversation], str]
 
 
-def messages_for_template(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
+def messages_for_template(messages: tuple[Message, ...], *, system_as_text: bool = False) -> list[dict[str, Any]]:
     """The shape chat templates read: a role and a list of typed parts. No medium is in it, only its place.
 
     >>> messages_for_template((Message(role="user", parts=(TextPart(text="hi"),)),))
     [{'role': 'user', 'content': [{'type': 'text', 'text': 'hi'}]}]
     """
-    return [{"role": message.role, "content": [_part(part) for part in message.parts]} for message in messages]
+    return [
+        {"role": message.role, "content": _text(message)}
+        if system_as_text and message.role == "system"
+        else {"role": message.role, "content": [_part(part) for part in message.parts]}
+        for message in messages
+    ]
+
+
+def _text(message: Message) -> str:
+    return "".join(part.text for part in message.parts if isinstance(part, TextPart))
 
 
 def _part(part: object) -> dict[str, str]:
@@ -26,7 +35,9 @@ def _part(part: object) -> dict[str, str]:
     return {"type": part.kind}  # type: ignore[attr-defined]  # the only other part is MediaPart
 
 
-def template_renderer(template: str | None, special_tokens: Mapping[str, Any], *, where: str) -> Render:
+def template_renderer(
+    template: str | None, special_tokens: Mapping[str, Any], *, where: str, system_as_text: bool = False
+) -> Render:
     """A function that renders conversations with one chat template, compiled once by transformers."""
     from jinja2 import TemplateError
     from transformers.utils.chat_template_utils import render_jinja_template
@@ -40,7 +51,7 @@ def template_renderer(template: str | None, special_tokens: Mapping[str, Any], *
         )
 
     def render(conversation: Conversation) -> str:
-        messages = messages_for_template(conversation.messages)
+        messages = messages_for_template(conversation.messages, system_as_text=system_as_text)
         try:
             texts, _ = render_jinja_template(conversations=[messages], chat_template=template, **special_tokens)
         except TemplateError as error:

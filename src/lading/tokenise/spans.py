@@ -46,7 +46,8 @@ def assistant_spans(
         start = found + len(opening)
         stop = _end_of_turn(text, start, message, style, marks)
         if message.role == "assistant":
-            spans.append((start, stop))
+            unsaid = next((prefix for prefix in style.unsaid if text.startswith(prefix, start)), "")
+            spans.append((start + len(unsaid), stop))
         cursor = stop
     return spans
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lading.toy.templates import chat_template
 from lading.toy.tokenizer import train_tokenizer
 
 SPECIAL_TOKENS = (
@@ -17,29 +18,9 @@ SPECIAL_TOKENS = (
     "<|video_pad|>",
 )
 
-CHAT_TEMPLATE = """\
-{%- if messages[0].role != 'system' -%}
-{{ '<|im_start|>system\\nYou are a helpful assistant.<|im_end|>\\n' }}
-{%- endif -%}
-{%- for message in messages -%}
-{{ '<|im_start|>' + message.role + '\\n' }}
-{%- if message.content is string -%}
-{{ message.content }}
-{%- else -%}
-{%- for part in message.content -%}
-{%- if part.type == 'text' -%}
-{{ part.text }}
-{%- else -%}
-{{ '<|vision_start|><|' + part.type + '_pad|><|vision_end|>' }}
-{%- endif -%}
-{%- endfor -%}
-{%- endif -%}
-{{ '<|im_end|>\\n' }}
-{%- endfor -%}
-{%- if add_generation_prompt -%}
-{{ '<|im_start|>assistant\\n' }}
-{%- endif -%}
-"""
+CHAT_TEMPLATE = chat_template(
+    marks={kind: f"<|vision_start|><|{kind}_pad|><|vision_end|>" for kind in ("image", "video")}, default_system=True
+)
 
 PIXELS = {"shortest_edge": 4 * 28 * 28, "longest_edge": 32 * 28 * 28}
 

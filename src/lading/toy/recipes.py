@@ -8,7 +8,17 @@ from typing import Any, Protocol, cast
 
 from lading.errors import UnknownName
 
-RECIPES = ("qwen2_5_vl",)
+RECIPES = (
+    "gemma3",
+    "gemma4",
+    "internvl",
+    "kimi_k25",
+    "llava_onevision",
+    "qwen2_5_vl",
+    "qwen3_vl",
+    "smolvlm",
+    "step3p7",
+)
 """Module names in this folder, each a `Recipe`."""
 
 PREFIX = "toy:"

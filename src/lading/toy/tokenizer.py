@@ -10,8 +10,13 @@ from lading.toy.texts import sample_text
 VOCABULARY = 1024
 
 
-def train_tokenizer(special_tokens: Sequence[str], *, pad: str, end: str) -> Any:
-    """A fast tokenizer with the family's own special tokens. Any text can be encoded: all bytes are in it."""
+def train_tokenizer(
+    special_tokens: Sequence[str], *, pad: str, end: str, first: str | None = None, **named: str
+) -> Any:
+    """A fast tokenizer with the family's own special tokens. Any text can be encoded: all bytes are in it.
+
+    `named` tokens become attributes, as some processors want them (`tokenizer.image_token`).
+    """
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -27,5 +32,10 @@ def train_tokenizer(special_tokens: Sequence[str], *, pad: str, end: str) -> Any
     )
     tokenizer.train_from_iterator(sample_text(), trainer)
     return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token=pad, eos_token=end, clean_up_tokenization_spaces=False
+        tokenizer_object=tokenizer,
+        pad_token=pad,
+        eos_token=end,
+        bos_token=first,
+        extra_special_tokens=named,
+        clean_up_tokenization_spaces=False,
     )

@@ -1,0 +1,36 @@
+"""Gemma 3: pictures of one size, 256 tokens each, that see each other both ways."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from lading.family import Family, Medium, TurnStyle
+from lading.fields import Field
+from lading.media.pixels import processor_tensors
+from lading.media.probe import image_probe
+
+FAMILY = Family(
+    name="gemma3",
+    title="Gemma 3",
+    processors=("Gemma3Processor",),
+    models=("Gemma3ForConditionalGeneration",),
+    turns=TurnStyle(
+        opening="<start_of_turn>{role}\n", closing="<end_of_turn>", names={"assistant": "model", "system": "user"}
+    ),
+    media={
+        "image": Medium(
+            mark="<start_of_image>",
+            pad="<image_soft_token>",
+            geometry=partial(
+                image_probe,
+                pad="<image_soft_token>",
+                # Panned crops, where the processor is told to make them, follow the whole picture.
+                rows=lambda made: [1 + int(crops) for crops in made["num_crops"]],
+            ),
+        ),
+    },
+    fields={"pixel_values": Field(axis="image_patch")},
+    tensors=processor_tensors,
+    attentions=("positions",),
+    token_types="token_type_ids",
+)

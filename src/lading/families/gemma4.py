@@ -1,0 +1,32 @@
+"""Gemma 4: pictures as padded patches with their places, both-way sight within a picture, plain turns of its own."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from lading.family import Family, Medium, TurnStyle
+from lading.fields import Field
+from lading.media.pixels import processor_tensors
+from lading.media.probe import image_probe
+
+FAMILY = Family(
+    name="gemma4",
+    title="Gemma 4",
+    processors=("Gemma4Processor",),
+    models=("Gemma4ForConditionalGeneration",),
+    turns=TurnStyle(opening="<|turn>{role}\n", closing="<turn|>", names={"assistant": "model"}),
+    media={
+        "image": Medium(
+            mark="<|image|>",
+            pad="<|image|>",
+            geometry=partial(
+                image_probe, pad="<|image|>", rows=lambda made: [1] * len(made["num_soft_tokens_per_image"])
+            ),
+        ),
+    },
+    fields={"pixel_values": Field(axis="image"), "image_position_ids": Field(axis="image")},
+    tensors=processor_tensors,
+    attentions=("positions",),
+    token_types="mm_token_type_ids",
+    system_as_text=True,
+)

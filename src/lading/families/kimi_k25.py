@@ -1,0 +1,31 @@
+"""Kimi K2.5: pictures as flat patches, an empty thought in front of every answer."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from lading.family import Family, Medium, TurnStyle
+from lading.fields import Field
+from lading.media.pixels import processor_tensors
+from lading.media.probe import image_probe
+
+FAMILY = Family(
+    name="kimi_k25",
+    title="Kimi K2.5",
+    processors=("Kimi_K25Processor", "KimiK25Processor"),
+    models=("Kimi_K25ForConditionalGeneration",),
+    turns=TurnStyle(opening="<|im_{role}|>{role}<|im_middle|>", closing="<|im_end|>", unsaid=("<think></think>",)),
+    media={
+        "image": Medium(
+            mark="<|media_pad|>",
+            pad="<|media_pad|>",
+            geometry=partial(
+                image_probe,
+                pad="<|media_pad|>",
+                rows=lambda made: made["image_grid_thw"].prod(-1).tolist(),
+            ),
+        ),
+    },
+    fields={"pixel_values": Field(axis="image_patch"), "image_grid_thw": Field(axis="image")},
+    tensors=processor_tensors,
+)

@@ -1,0 +1,33 @@
+"""LLaVA-OneVision: a lone picture is tiled, several in one sample are not; tiles are stacked up to the widest."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from lading.family import Family, Medium, TurnStyle
+from lading.fields import Field
+from lading.media.pixels import processor_tensors
+from lading.media.probe import image_probe
+
+FAMILY = Family(
+    name="llava_onevision",
+    title="LLaVA-OneVision",
+    processors=("LlavaOnevisionProcessor",),
+    models=("LlavaOnevisionForConditionalGeneration",),
+    turns=TurnStyle(opening="<|im_start|>{role}\n", closing="<|im_end|>"),
+    media={
+        "image": Medium(
+            mark="<image>",
+            pad="<image>",
+            geometry=partial(
+                image_probe, pad="<image>", rows=lambda made: [len(tiles) for tiles in made["pixel_values"]]
+            ),
+        ),
+    },
+    fields={
+        "pixel_values": Field(axis="image", stretch=1),
+        "image_sizes": Field(axis="image"),
+        "batch_num_images": Field(axis="image_group"),
+    },
+    tensors=processor_tensors,
+)

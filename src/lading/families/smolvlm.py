@@ -1,0 +1,39 @@
+"""SmolVLM and Idefics 3: a picture is rows and columns of tiles, each behind its own mark, and a view of the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from lading.family import Family, Medium, TurnStyle
+from lading.fields import Field
+from lading.media.pixels import processor_tensors
+from lading.media.probe import image_probe
+
+
+def _tiles(made: Mapping[str, Any]) -> Sequence[int]:
+    """Rows × columns and the whole, for each picture of the one sample."""
+    return [rows * columns + 1 for rows, columns in zip(made["rows"][0], made["cols"][0], strict=True)]
+
+
+FAMILY = Family(
+    name="smolvlm",
+    title="SmolVLM / Idefics 3",
+    processors=("Idefics3Processor", "SmolVLMProcessor"),
+    models=("Idefics3ForConditionalGeneration", "SmolVLMForConditionalGeneration"),
+    turns=TurnStyle(
+        opening="{role}:",
+        closing="<end_of_utterance>",
+        names={"system": "System", "user": "User", "assistant": "Assistant", "tool": "Tool"},
+    ),
+    media={
+        "image": Medium(mark="<image>", pad="<image>", geometry=partial(image_probe, pad="<image>", rows=_tiles)),
+    },
+    # The first axis is the batch's, and always 1 here: the model only counts tiles.
+    fields={
+        "pixel_values": Field(axis="image_patch", dim=1),
+        "pixel_attention_mask": Field(axis="image_patch", dim=1),
+    },
+    tensors=processor_tensors,
+)

@@ -1,0 +1,179 @@
+"""What clips take up, and which of their frames are used."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lading.media.geometry.frames import refuse_still_clips, sample_frames, spread_frames
+from lading.media.geometry.resize import smart_resize, smart_resize_clip
+from lading.records import Footprint, Size, VideoSize
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClipGrid:
+    """Clips sampled in time, resized frame by frame, cut into a grid of temporal patches (the Qwen2-VL kind)."""
+
+    patch: int
+    merge: int
+    temporal: int
+    min_pixels: int
+    max_pixels: int
+    min_frames: int
+    max_frames: int
+    fps: float
+    count: int | None
+    """A fixed number of frames, where the processor asks for one; else `fps` a second."""
+    total_pixels: int | None
+    """Where set, all frames of a clip share this many pixels (`cap_pixels_per_frame`)."""
+
+    @classmethod
+    def read(cls, processor: Any, *, fps: float) -> ClipGrid:
+        """Take the numbers from a processor; `fps` is used where it sets neither `fps` nor `num_frames`."""
+        numbers = processor.video_processor
+        factor = numbers.patch_size * numbers.merge_size
+        return cls(
+            patch=numbers.patch_size,
+            merge=numbers.merge_size,
+            temporal=numbers.temporal_patch_size,
+            min_pixels=numbers.size["shortest_edge"],
+            max_pixels=numbers.size["longest_edge"],
+            min_frames=numbers.min_frames,
+            max_frames=numbers.max_frames,
+            fps=numbers.fps or fps,
+            count=numbers.num_frames,
+            # Both names are younger than the oldest transformers we run with.
+            total_pixels=int(numbers.max_video_tokens * factor**2 * 0.9)
+            if getattr(numbers, "cap_pixels_per_frame", False)
+            else None,
+        )
+
+    def footprints(self, sizes: Sequence[Size]) -> list[Footprint]:
+        """What clips of these sizes take up, and which of their frames are used."""
+        return [self._footprint(size) for size in sizes]
+
+    def _footprint(self, size: Size) -> Footprint:
+        assert isinstance(size, VideoSize)
+        frames = self._frames(size)
+        height, width = smart_resize(
+            size.height,
+            size.width,
+            factor=self.patch * self.merge,
+            min_pixels=self.min_pixels,
+            max_pixels=self._pixels_a_frame(len(frames)),
+        )
+        grid = (math.ceil(len(frames) / self.temporal), height // self.patch, width // self.patch)
+        rows = math.prod(grid)
+        sampled_fps = len(frames) / size.frames * size.fps
+        return Footprint(
+            kind="video",
+            runs=(rows // self.merge**2,),
+            rows=rows,
+            grid=grid,
+            frames=frames,
+            seconds=self.temporal / sampled_fps,
+        )
+
+    def _frames(self, size: VideoSize) -> tuple[int, ...]:
+        refuse_still_clips(size)
+        if self.count is not None:
+            return spread_frames(size, min(round(self.count / self.temporal) * self.temporal, size.frames))
+        return sample_frames(
+            size, fps=self.fps, multiple=self.temporal, min_frames=self.min_frames, max_frames=self.max_frames
+        )
+
+    def _pixels_a_frame(self, frames: int) -> int:
+        if self.total_pixels is None:
+            return self.max_pixels
+        share = min(self.max_pixels, self.total_pixels * self.temporal // frames)
+        return max(share, int(self.min_pixels * 1.05))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StampedClipGrid:
+    """Clips whose frames stand apart, each pair behind a timestamp, and share the pixel bounds (the Qwen3-VL kind)."""
+
+    patch: int
+    merge: int
+    temporal: int
+    min_pixels: int
+    max_pixels: int
+    min_frames: int
+    max_frames: int
+    fps: float
+    count: int | None
+    frame_tokens: int | None
+    """Where set, a frame has at most this many tokens (`cap_pixels_per_frame`)."""
+    stamp: str
+    """The text of one pair of frames, with `{seconds}` in it and its pads written once."""
+
+    @classmethod
+    def read(cls, processor: Any, *, stamp: str) -> StampedClipGrid:
+        """Take the numbers from a processor whose video processor is the Qwen3-VL kind."""
+        numbers = processor.video_processor
+        return cls(
+            patch=numbers.patch_size,
+            merge=numbers.merge_size,
+            temporal=numbers.temporal_patch_size,
+            min_pixels=numbers.size["shortest_edge"],
+            max_pixels=numbers.size["longest_edge"],
+            min_frames=numbers.min_frames,
+            max_frames=numbers.max_frames,
+            fps=numbers.fps,
+            count=numbers.num_frames,
+            # The name is younger than the oldest transformers we run with.
+            frame_tokens=numbers.max_video_tokens if getattr(numbers, "cap_pixels_per_frame", False) else None,
+            stamp=stamp,
+        )
+
+    def footprints(self, sizes: Sequence[Size]) -> list[Footprint]:
+        """What clips of these sizes take up, and which of their frames are used."""
+        return [self._footprint(size) for size in sizes]
+
+    def _footprint(self, size: Size) -> Footprint:
+        assert isinstance(size, VideoSize)
+        frames = self._frames(size)
+        height, width = smart_resize_clip(
+            len(frames),
+            size.height,
+            size.width,
+            temporal_factor=self.temporal,
+            factor=self.patch * self.merge,
+            min_pixels=self.min_pixels,
+            max_pixels=self._pixels(len(frames)),
+        )
+        grid = (math.ceil(len(frames) / self.temporal), height // self.patch, width // self.patch)
+        tokens = grid[1] * grid[2] // self.merge**2
+        return Footprint(
+            kind="video",
+            runs=(tokens,) * grid[0],
+            rows=math.prod(grid),
+            grid=grid,
+            text="".join(self.stamp.format(seconds=seconds) for seconds in self._seconds(frames, size.fps)),
+            frames=frames,
+        )
+
+    def _frames(self, size: VideoSize) -> tuple[int, ...]:
+        refuse_still_clips(size)
+        wanted = self.count
+        if wanted is None:
+            asked = int(size.frames / size.fps * self.fps)
+            wanted = min(max(asked, self.min_frames), self.max_frames, size.frames)
+        places = np.linspace(0, size.frames - 1, wanted).round().astype(np.int64)
+        return tuple(places.tolist())
+
+    def _pixels(self, frames: int) -> int:
+        if self.frame_tokens is None:
+            return self.max_pixels
+        most = self.frame_tokens * (self.patch * self.merge) ** 2
+        return max(min(most, self.max_pixels // frames), int(self.min_pixels * 1.05)) * frames
+
+    def _seconds(self, frames: tuple[int, ...], fps: float) -> list[float]:
+        """The middle of each pair of frames; an odd last frame stands twice."""
+        padded = [*frames, *[frames[-1]] * (-len(frames) % self.temporal)]
+        times = [frame / fps for frame in padded]
+        return [(times[first] + times[first + self.temporal - 1]) / 2 for first in range(0, len(times), self.temporal)]

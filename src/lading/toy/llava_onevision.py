@@ -1,0 +1,47 @@
+"""Toy LLaVA-OneVision: tiles of 28 pixels, four tokens each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lading.toy.shapes import decoder, encoder
+from lading.toy.templates import chat_template
+from lading.toy.tokenizer import train_tokenizer
+
+SPECIAL_TOKENS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<image>", "<video>")
+CHAT_TEMPLATE = chat_template(marks={"image": "<image>\n", "video": "<video>\n"})
+TILE = 28
+GRIDS = [[TILE * rows, TILE * columns] for rows in (1, 2, 3) for columns in (1, 2, 3)]
+
+
+def make_processor() -> Any:
+    """transformers' `LlavaOnevisionProcessor` over a small tokenizer."""
+    from transformers import LlavaOnevisionProcessor
+    from transformers.models.llava_onevision.image_processing_llava_onevision import LlavaOnevisionImageProcessor
+    from transformers.models.llava_onevision.video_processing_llava_onevision import LlavaOnevisionVideoProcessor
+
+    side = {"height": TILE, "width": TILE}
+    return LlavaOnevisionProcessor(
+        image_processor=LlavaOnevisionImageProcessor(size=side, image_grid_pinpoints=GRIDS),
+        tokenizer=train_tokenizer(SPECIAL_TOKENS, pad="<|endoftext|>", end="<|im_end|>"),
+        video_processor=LlavaOnevisionVideoProcessor(size=side),
+        num_image_tokens=4,
+        vision_feature_select_strategy="full",
+        chat_template=CHAT_TEMPLATE,
+    )
+
+
+def make_model(processor: Any) -> Any:
+    """transformers' `LlavaOnevisionForConditionalGeneration` with two layers each for text and vision."""
+    from transformers import LlavaOnevisionConfig, LlavaOnevisionForConditionalGeneration
+
+    tokenizer = processor.tokenizer
+    token = tokenizer.convert_tokens_to_ids
+    config = LlavaOnevisionConfig(
+        text_config=decoder(tokenizer, model_type="qwen2"),
+        vision_config=encoder(model_type="siglip_vision_model", image_size=TILE, patch_size=14, vision_use_head=False),
+        image_token_index=token("<image>"),
+        video_token_index=token("<video>"),
+        image_grid_pinpoints=GRIDS,
+    )
+    return LlavaOnevisionForConditionalGeneration(config)

@@ -1,0 +1,65 @@
+"""Toy SmolVLM (Idefics 3): tiles of 56 pixels, four tokens each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lading.toy.shapes import decoder, encoder
+from lading.toy.templates import chat_template
+from lading.toy.tokenizer import train_tokenizer
+
+ROWS = range(1, 7)
+SPECIAL_TOKENS = (
+    "<|endoftext|>",
+    "<|im_start|>",
+    "<|im_end|>",
+    "<end_of_utterance>",
+    "<image>",
+    "<fake_token_around_image>",
+    "<global-img>",
+    *(f"<row_{row}_col_{column}>" for row in ROWS for column in ROWS),
+)
+CHAT_TEMPLATE = chat_template(
+    first="<|im_start|>",
+    opening="{role}:",
+    closing="<end_of_utterance>\n",
+    marks={"image": "<image>"},
+    names={"system": "System", "user": "User", "assistant": "Assistant"},
+)
+TILE = 56
+
+
+def make_processor() -> Any:
+    """transformers' `Idefics3Processor` over a small tokenizer."""
+    from transformers import Idefics3Processor
+    from transformers.models.idefics3.image_processing_idefics3 import Idefics3ImageProcessor
+
+    tokenizer = train_tokenizer(
+        SPECIAL_TOKENS,
+        pad="<|endoftext|>",
+        end="<end_of_utterance>",
+        first="<|im_start|>",
+        image_token="<image>",
+        fake_image_token="<fake_token_around_image>",
+        global_image_token="<global-img>",
+    )
+    return Idefics3Processor(
+        image_processor=Idefics3ImageProcessor(size={"longest_edge": 2 * TILE}, max_image_size={"longest_edge": TILE}),
+        tokenizer=tokenizer,
+        image_seq_len=4,
+        chat_template=CHAT_TEMPLATE,
+    )
+
+
+def make_model(processor: Any) -> Any:
+    """transformers' `Idefics3ForConditionalGeneration` with two layers each for text and vision."""
+    from transformers import Idefics3Config, Idefics3ForConditionalGeneration
+
+    tokenizer = processor.tokenizer
+    config = Idefics3Config(
+        text_config=decoder(tokenizer, model_type="llama"),
+        vision_config=encoder(image_size=TILE, patch_size=14),
+        image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
+        scale_factor=2,
+    )
+    return Idefics3ForConditionalGeneration(config)
