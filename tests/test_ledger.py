@@ -71,9 +71,18 @@ def test_ranks_merge() -> None:
         books.dropped(Dropped(key=key(3), reason=Reason.MISSING_MEDIA, detail="gone"))
     one.trained([0])
     two.trained([1, 2])
+    two.trained([0])
     one.merge(two)
     one.check()
     assert one.total()["trained"] == 3
+    assert one.repeats == 1, "both ranks trained on sample 0"
+
+
+def test_broken_names_can_be_written_down(tmp_path: Path) -> None:
+    books = ledger(1)
+    books.dropped(Dropped(key=key(0), reason=Reason.MISSING_MEDIA, detail="no file a\ud800.png"))
+    books.save(str(tmp_path / "ledger.json"))
+    assert json.loads((tmp_path / "ledger.json").read_text())["entries"][0]["detail"] == "no file a\ud800.png"
 
 
 def test_the_file_is_readable(tmp_path: Path) -> None:

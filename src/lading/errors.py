@@ -40,7 +40,6 @@ class Reason(StrEnum):
     TEMPLATE_REFUSED = "template_refused"
     NO_LABEL_TOKENS = "no_label_tokens"
     TOO_LONG = "too_long"
-    LAST_STEP_SHORT = "last_step_short"
     UNEXPECTED_ERROR = "unexpected_error"
 
 
@@ -55,7 +54,7 @@ class LadingError(Exception):
         super().__init__("; ".join(clauses) + (f" [{where}]" if where else ""))
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Keyword-only arguments do not survive the default pickling, and errors cross process borders in workers.
+        # Keyword-only arguments do not survive the default pickling, and errors come back from worker processes.
         return (_rebuild, (type(self), self.__dict__.copy()))
 
 

@@ -82,9 +82,10 @@ class Ledger:
     def merge(self, other: Ledger) -> None:
         """Take over what another rank's ledger knows and this one does not."""
         news = (self._fate == Fate.PENDING) & (other._fate != Fate.PENDING)
+        both = (self._fate == Fate.TRAINED) & (other._fate == Fate.TRAINED)
         self._fate[news] = other._fate[news]
         self._entries.update({index: entry for index, entry in other._entries.items() if news[index]})
-        self.repeats += other.repeats
+        self.repeats += other.repeats + int(np.count_nonzero(both))
 
     def totals(self) -> dict[str, SourceTotals]:
         """Totals by source, in the corpus's order."""
@@ -114,11 +115,15 @@ class Ledger:
         }
 
     def check(self, *, finished: bool = True) -> None:
-        """Raise when the books do not balance: a sample without a fate after the epoch, or a reason without one."""
+        """Raise when the books do not balance: a sample without a fate after the epoch, or a reason without one.
+
+        The ledger of one rank knows that rank's samples only; `merge` the others' before asking.
+        """
         total = self.total()
         accounted = total["trained"] + total["replaced"] + total["dropped"] + total["pending"]
         named = total["replaced"] + total["dropped"] == len(self._entries)
-        if accounted != total["input"] or not named or (finished and total["pending"]):
+        whole = accounted == total["input"] == len(self._source)
+        if not whole or not named or (finished and total["pending"]):
             raise ExactnessError(
                 found=f"{total}", wanted="input = trained + replaced + dropped, each with a reason", where="ledger"
             )
@@ -138,8 +143,9 @@ class Ledger:
             for index, dropped in sorted(self._entries.items())
         ]
 
-    def save(self, path: Path) -> None:
+    def save(self, path: str | Path) -> None:
         """Write the account as JSON: totals first, then every sample that was not trained on."""
+        path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         account = {
             "version": VERSION,
@@ -148,7 +154,9 @@ class Ledger:
             "sources": self.totals(),
             "entries": self.entries(),
         }
-        path.write_text(json.dumps(account, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        text = json.dumps(account, indent=2, ensure_ascii=False) + "\n"
+        # A broken file name may hold half a character; it is written as its escape, which JSON reads back.
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
     def __str__(self) -> str:
         rows = [*self.totals().items(), ("all", self.total())]

@@ -8,7 +8,7 @@ Importing this module never reaches torch: planning starts fast.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -166,7 +166,7 @@ class Document:
         return [span.footprint for span in self.media if span.footprint.kind in kinds]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Encoded:
     """One tokenised sample. Law: labels are aligned with `input_ids`, unshifted; -100 where nothing is trained."""
 
@@ -203,7 +203,7 @@ class Dropped:
     by: tuple[SampleKey, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class LengthTable:
     """The corpus in integers. Law: row i is sample i; a sample that cannot be counted has 0 tokens and a `Dropped`."""
 
@@ -254,7 +254,7 @@ class PackPlan:
         return self.members[self.starts[number] : self.starts[number + 1]]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Pack:
     """Documents side by side in one row. Law: `documents` splits `tensors` back into exactly what was joined."""
 
@@ -270,7 +270,7 @@ class Pack:
         return sum(document.tokens for document in self.documents)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Batch:
     """What the model is fed: `model(**batch)`. Law: `rows` names the documents of every row, in order."""
 
@@ -278,12 +278,30 @@ class Batch:
     rows: tuple[tuple[Document, ...], ...]
     dropped: tuple[Dropped, ...] = ()
 
-    def keys(self) -> Iterator[str]:
+    # A mapping in all but name: torch and Accelerate rebuild what calls itself a Mapping, and would lose the rows.
+    def keys(self) -> KeysView[str]:
         """Names of the model's inputs; with `__getitem__` this is what `**batch` needs."""
-        return iter(self.inputs)
+        return self.inputs.keys()
+
+    def items(self) -> ItemsView[str, Tensor | bool | None]:
+        """Names and values of the model's inputs."""
+        return self.inputs.items()
+
+    def get(self, name: str, default: Tensor | bool | None = None) -> Tensor | bool | None:
+        """One input, or `default` where the batch does not have it."""
+        return self.inputs.get(name, default)
 
     def __getitem__(self, name: str) -> Tensor | bool | None:
         return self.inputs[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.inputs)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.inputs
+
+    def __len__(self) -> int:
+        return len(self.inputs)
 
     def tensor(self, name: str) -> Tensor:
         """One input that is known to be a tensor."""
@@ -308,7 +326,7 @@ class Batch:
         return replace(self, inputs=changed)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Microbatch:
     """One pipeline-parallel piece of a batch. Law: its media belong to its own rows, by the carried counts."""
 

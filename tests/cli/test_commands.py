@@ -55,7 +55,8 @@ def test_plan_for_a_person(faulty: Path) -> None:
     [
         (["plan", "gone.jsonl", "--processor", "toy:qwen2_5_vl", "--pack-size", "64"], "found no file gone.jsonl"),
         (["plan", "META", "--processor", "toy:quen", "--pack-size", "64"], "toy 'quen'"),
-        (["plan", "META", "--processor", "toy:qwen2_5_vl", "--pack-size", "0"], "pack size 0"),
+        (["plan", "META", "--processor", "toy:qwen2_5_vl", "--pack-size", "0", "--seed", "-1"], "seed -1"),
+        (["plan", "META", "--processor", "toy:qwen2_5_vl", "--pack-size", "64", "--out", "."], "is a directory"),
         (["plan", "META", "--processor", "toy:qwen2_5_vl", "--pack-size", "64", "--strict"], "no-such-picture.png"),
         (["plan", "META", "--procesor", "x"], "No such option"),
         (["plan", "META", "--processor", "toy:qwen2_5_vl", "--pack-size", "64", "--family", "qwen"], "family 'qwen'"),
@@ -67,6 +68,13 @@ def test_mistakes_are_one_line_and_no_stack_trace(faulty: Path, arguments: list[
     assert said in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_nothing_to_train_on_is_no_success(faulty: Path) -> None:
+    done = lading("plan", faulty, "--processor", "toy:qwen2_5_vl", "--pack-size", 3, "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["packs"] == 0
+    assert "Nothing to train on" in done.stderr
 
 
 def test_families() -> None:

@@ -118,6 +118,36 @@ def test_instruction_input_and_output() -> None:
     ]
 
 
+def test_a_system_prompt_in_a_column_of_its_own_goes_first() -> None:
+    messages = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "arr"}]
+    assert said(read({"messages": messages, "system": "Be a pirate."}))[0] == ("system", ["Be a pirate."])
+    own = [{"role": "system", "content": "Be kind."}, *messages]
+    assert said(read({"messages": own, "system": "Be a pirate."}))[0] == ("system", ["Be kind."])
+
+
+def test_messages_come_before_instructions() -> None:
+    messages = [{"from": "human", "value": "hi"}, {"from": "gpt", "value": "ho"}]
+    row = {"messages": None, "conversations": messages, "instruction": "x", "output": "y"}
+    assert said(read(row)) == [("user", ["hi"]), ("assistant", ["ho"])]
+
+
+def test_a_data_url_is_its_bytes_and_an_address_stays_one() -> None:
+    talk = read(
+        {
+            "messages": [{"role": "user", "content": "<image><image>"}, {"role": "assistant", "content": "ok"}],
+            "images": ["data:image/png;base64,iVBORw==", "https://example.org/a.png"],
+        },
+        media_dir=Path("m"),
+    )
+    assert [part.reference for part in talk.media] == [b"\x89PNG", "https://example.org/a.png"]
+
+
+def test_beside_typed_media_a_mark_is_a_word() -> None:
+    content = [{"type": "image", "image": "a.jpg"}, {"type": "text", "text": "what is <image>?"}]
+    talk = read({"messages": [{"role": "user", "content": content}, {"role": "assistant", "content": "a tag"}]})
+    assert said(talk)[0] == ("user", ["a.jpg", "what is <image>?"])
+
+
 GOOD = {"role": "assistant", "content": "ok"}
 
 
@@ -131,11 +161,23 @@ GOOD = {"role": "assistant", "content": "ok"}
         ({"messages": [{"role": "user", "content": "hi"}]}, "no_assistant_turn", "only user turns"),
         ({"messages": [{"role": "wizard", "content": "hi"}, GOOD]}, "unknown_role", "role 'wizard'"),
         ({"messages": [{"role": "user"}, GOOD]}, "bad_row", "no content among role"),
-        ({"messages": [{"role": "user", "content": None}, GOOD]}, "bad_row", "content as a NoneType"),
+        ({"messages": [{"role": "user", "content": None}, GOOD]}, "bad_row", "no content among role, content"),
         ({"messages": [{"role": "user", "content": "<image>"}, GOOD]}, "marks_without_media", "more <image> marks"),
         ({"messages": [GOOD], "images": ["a", "b"]}, "media_without_marks", "2 more images than <image> marks"),
         ({"messages": [{"role": "user", "content": [{"type": "hologram"}]}, GOOD]}, "bad_row", "'hologram'"),
         ({"messages": [{"role": "user", "content": "<image>"}, GOOD], "images": [{}]}, "bad_row", "without a path"),
+        ({"messages": [{"role": "user", "content": "<image>"}, GOOD], "images": [""]}, "bad_row", "an empty path"),
+        (
+            {"messages": [{"role": "user", "content": "<image>"}, GOOD], "images": ["data:a;base64,x"]},
+            "corrupt_media",
+            "not base64",
+        ),
+        ({"messages": [{"role": "user", "content": [{"type": "text", "text": None}]}, GOOD]}, "bad_row", "NoneType"),
+        ({"messages": [{"role": "user", "content": "a\ud800b"}, GOOD]}, "bad_row", "half a character"),
+        ({"messages": [{**GOOD, "tool_calls": [{"name": "f"}]}]}, "bad_row", "tool calls"),
+        ({"messages": [GOOD], "tools": '[{"name": "f"}]'}, "bad_row", "tool calls"),
+        ({"instruction": 7, "output": "x"}, "bad_row", "no text"),
+        ({"instruction": "x", "output": "y", "history": ["ab"]}, "bad_row", "no list of pairs"),
     ],
 )
 def test_what_does_not_fit_is_named(value: dict[str, Any], reason: str, text: str) -> None:

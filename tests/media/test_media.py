@@ -72,7 +72,13 @@ def test_measuring_reads_no_pixels(tmp_path: Path, ending: str) -> None:
 
 @pytest.mark.parametrize(
     ("reference", "reason"),
-    [("no/such.png", "missing_media"), (b"not a picture", "corrupt_media"), (b"", "corrupt_media"), (7, "bad_row")],
+    [
+        ("no/such.png", "missing_media"),
+        ("https://example.org/a.png", "unsupported_media"),
+        (b"not a picture", "corrupt_media"),
+        (b"", "corrupt_media"),
+        (7, "bad_row"),
+    ],
 )
 @pytest.mark.parametrize("kind", ["image", "video", "audio"])
 def test_what_is_no_medium_is_named(reference: object, reason: str, kind: str) -> None:
@@ -101,11 +107,14 @@ def test_a_clip_shorter_than_promised_is_named(tmp_path: Path) -> None:
 
 def test_a_clip_given_as_frames(tmp_path: Path) -> None:
     paths = [tmp_path / f"{n}.png" for n in range(3)]
-    for n, path in enumerate(paths):
-        draw_picture(path, "red", "circle", width=40 + 0 * n, height=30)
+    for path in paths:
+        draw_picture(path, "red", "circle", width=40, height=30)
     part = MediaPart(kind="video", reference=tuple(map(str, paths)), options={"fps": 4})
     assert media.measure(part) == VideoSize(frames=3, height=30, width=40, fps=4.0)
     assert video.decode(part, [0, 2]).shape == (2, 30, 40, 3)
+    draw_picture(paths[1], "red", "circle", width=41, height=30)
+    with pytest.raises(SkipSample, match="frames of 2 sizes"):
+        media.measure(part)
 
 
 def test_sound_is_one_channel_at_the_rate_asked_for(tmp_path: Path) -> None:

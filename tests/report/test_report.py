@@ -36,9 +36,12 @@ def test_one_file_that_fetches_nothing(tmp_path: Path) -> None:
 
 
 def test_an_empty_plan_has_a_page_too(tmp_path: Path) -> None:
-    (tmp_path / "none.jsonl").write_text("")
-    loader = Loader(tmp_path / "none.jsonl", "toy:qwen2_5_vl", pack_size=256)
-    report.write(
-        tmp_path / "r.html", stats=loader.stats, lengths=loader.lengths, plan=loader.plan, ledger=loader.ledger
-    )
-    assert list(loader) == []
+    from lading.ledger import Ledger
+    from lading.plan import make_plan, plan_stats
+    from tests.plan.test_plan import table
+
+    nothing = table([])
+    plan = make_plan(nothing, pack_size=256)
+    stats = plan_stats(plan, nothing)
+    report.write(str(tmp_path / "r.html"), stats=stats, lengths=nothing, plan=plan, ledger=Ledger.open(nothing))
+    assert "nothing to show" in (tmp_path / "r.html").read_text()

@@ -48,8 +48,12 @@ def test_a_ratio_repeats_evenly(rows: int, ratio: float) -> None:
     chosen = choose(rows, ratio)
     numbers = list(range(rows)) if chosen is None else chosen.tolist()
     counts = Counter(numbers)
-    assert all(int(ratio) <= counts.get(row, 0) <= int(ratio) + 1 for row in range(rows))
-    assert len(numbers) == rows * int(ratio) + int(rows * (ratio - int(ratio)))
+    assert (
+        max((counts.get(row, 0) for row in range(rows)), default=0)
+        - min((counts.get(row, 0) for row in range(rows)), default=0)
+        <= 1
+    )
+    assert len(numbers) == round(rows * ratio)
 
 
 def test_a_ratio_is_the_same_in_every_run(tmp_path: Path) -> None:
@@ -68,6 +72,8 @@ def test_named_data_sets_only(tmp_path: Path) -> None:
     assert len(open_corpus(path, ["b"])) == 4
     with pytest.raises(ConfigError, match="data set 'c'"):
         open_corpus(path, ["c"])
+    with pytest.raises(ConfigError, match="named twice"):
+        open_corpus(path, ["a", "a"])
 
 
 def test_every_mistake_in_a_meta_file_is_told_at_once(tmp_path: Path) -> None:
@@ -75,6 +81,7 @@ def test_every_mistake_in_a_meta_file_is_told_at_once(tmp_path: Path) -> None:
         "a": {"file_nam": "a.jsonl"},
         "b": {"file_name": "b.jsonl", "sample_ratio": -1, "tags": {"role": "x"}, "columns": {"image": "pic"}},
         "c": "c.jsonl",
+        "d": {"file_name": "d.jsonl", "media_dir": 5, "sample_ratio": float("nan"), "columns": {"messages": 5}},
     }
     with pytest.raises(ConfigError) as caught:
         open_corpus(meta(tmp_path, dict(entries)))
@@ -86,6 +93,9 @@ def test_every_mistake_in_a_meta_file_is_told_at_once(tmp_path: Path) -> None:
         "tag 'role'",
         "column 'image'",
         "c: a str",
+        "media_dir 5",
+        "sample_ratio nan",
+        "column 'messages' is 5",
     ):
         assert part in said
 

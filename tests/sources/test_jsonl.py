@@ -19,7 +19,7 @@ def test_rows_read_by_number_equal_rows_read_in_turn(
     tmp_path: Path, values: list[dict[str, object] | None], ends: bool, newline: str
 ) -> None:
     """`None` stands for a blank line, which is no row but counts as a line."""
-    lines = ["" if value is None else json.dumps(value, ensure_ascii=False) for value in values]
+    lines = [" " * 12 if value is None else json.dumps(value, ensure_ascii=False) for value in values]
     path = tmp_path / "data.jsonl"
     path.write_bytes((newline.join(lines) + (newline if ends else "")).encode())
     file = JsonlFile(path)

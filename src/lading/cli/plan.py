@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from lading.cli.show import console, errors, plan_table, print_json, progress_bar
-from lading.errors import Reason, SkipSample
-from lading.ledger import Ledger, too_long
-from lading.loader import Samples, load_processor, read_processor
+from lading.ledger import Ledger
+from lading.loader import LoaderConfig, Samples, load_processor, read_processor
+from lading.loader.accounts import open_books
 from lading.loader.skip import SkipPolicy
 from lading.plan import make_plan, plan_stats
 from lading.plan.file import save_plan
@@ -32,23 +32,30 @@ def plan(
     epoch: Annotated[int, typer.Option(help="Epoch of the order.")] = 0,
     algorithm: Annotated[str, typer.Option(help="One of: " + ", ".join(ALGORITHMS) + ".")] = DEFAULT_ALGORITHM,
     family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the plan to this file.")] = None,
-    ledger: Annotated[Path | None, typer.Option(help="Write what became of each sample to this JSON file.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the plan to this file.", dir_okay=False)] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Write what became of each sample to this JSON file.", dir_okay=False)
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad sample.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Count a corpus exactly and plan its packs, without decoding a pixel."""
+    config = LoaderConfig.of(
+        pack_size=pack_size, world_size=world_size, seed=seed, epoch=epoch, algorithm=algorithm, strict=strict
+    )
     border = read_processor(load_processor(processor), family)
     samples = Samples(corpus=open_corpus(meta), border=border, policy=SkipPolicy(strict=strict))
     with progress_bar("counting", len(samples)) as progress:
         table = samples.count(progress)
-    made = make_plan(table, pack_size=pack_size, world_size=world_size, seed=seed, epoch=epoch, algorithm=algorithm)
-    books = Ledger.open(table)
-    for index in made.too_long.tolist():
-        entry = too_long(samples.corpus.key(index), int(table.tokens[index]), pack_size)
-        if strict:
-            raise SkipSample(Reason.TOO_LONG, found=entry.detail, where=entry.key.where)
-        books.dropped(entry)
+    made = make_plan(
+        table,
+        pack_size=config.pack_size,
+        world_size=config.world_size,
+        seed=config.seed,
+        epoch=config.epoch,
+        algorithm=config.algorithm,
+    )
+    books = open_books(samples, table, made)
     if out is not None:
         save_plan(made, out)
     if ledger is not None:
@@ -56,9 +63,12 @@ def plan(
     stats = plan_stats(made, table)
     if as_json:
         print_json({"family": border.family.name, **asdict(stats)})
-        return
-    console.print(plan_table(stats))
-    _print_dropped(books)
+    else:
+        console.print(plan_table(stats))
+        _print_dropped(books)
+    if not stats.packs:
+        errors.print("Nothing to train on: every sample was dropped, or there was none.", style="bold red")
+        raise typer.Exit(1)
 
 
 def _print_dropped(books: Ledger) -> None:

@@ -45,7 +45,7 @@ def plan_table(stats: PlanStats) -> Table:
     table.add_row("steps", f"{stats.steps:,} on {stats.world_size} rank{'s' if stats.world_size > 1 else ''}")
     table.add_row("straggler factor", f"{stats.straggler:.4f} (1 is perfect balance)")
     if stats.repeated:
-        table.add_row("repeats", f"{stats.repeated:,} packs stand twice, to fill the last step")
+        table.add_row("repeats", f"{stats.repeated:,} places of the last step hold a pack that stands in it already")
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in stats.dropped_by_reason.items())
     table.add_row("dropped", f"{stats.dropped:,}" + (f" ({reasons})" if reasons else ""))
     return table

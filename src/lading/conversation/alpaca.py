@@ -5,20 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lading.errors import Reason, SkipSample
 
-def messages(row: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+
+def messages(row: Mapping[str, Any], where: str) -> list[dict[str, Any]] | None:
     r"""The row as messages, or `None` when it is no Alpaca row.
 
-    >>> messages({"instruction": "Add.", "input": "1 2", "output": "3"})
+    >>> messages({"instruction": "Add.", "input": "1 2", "output": "3"}, "d.json[0]")
     [{'role': 'user', 'content': 'Add.\n1 2'}, {'role': 'assistant', 'content': '3'}]
     """
-    if not ("instruction" in row and "output" in row):
+    if row.get("instruction") is None or row.get("output") is None:
         return None
-    system = [{"role": "system", "content": row["system"]}] if row.get("system") else []
-    history = [
-        {"role": role, "content": text}
-        for question, answer in row.get("history") or []
-        for role, text in (("user", question), ("assistant", answer))
-    ]
-    question = "\n".join(part for part in (row["instruction"], row.get("input")) if part)
-    return [*system, *history, {"role": "user", "content": question}, {"role": "assistant", "content": row["output"]}]
+    texts = [row["instruction"], row.get("input") or "", row["output"], *_flat(row.get("history") or [], where)]
+    if not all(isinstance(text, str) for text in texts):
+        raise SkipSample(
+            Reason.BAD_ROW, found="an instruction, input, output or history that is no text", wanted="text", where=where
+        )
+    instruction, extra, output, *history = texts
+    question = "\n".join(part for part in (instruction, extra) if part)
+    roles = ("user", "assistant")
+    turns = [{"role": roles[place % 2], "content": text} for place, text in enumerate(history)]
+    return [*turns, {"role": "user", "content": question}, {"role": "assistant", "content": output}]
+
+
+def _flat(history: Any, where: str) -> list[Any]:
+    pairs = isinstance(history, list) and all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in history)
+    if not pairs:
+        raise SkipSample(
+            Reason.BAD_ROW, found="a history that is no list of pairs", wanted="[[question, answer], …]", where=where
+        )
+    return [text for pair in history for text in pair]

@@ -40,6 +40,11 @@ class Layout:
     tags: Mapping[str, str] = field(default_factory=dict)
     media_dir: Path | None = None
 
+    def has_messages(self, row: Mapping[str, Any]) -> bool:
+        """Whether a row has a column of messages."""
+        given = self.columns.get("messages")
+        return any(row.get(name) is not None for name in ((given,) if given else MESSAGE_COLUMNS))
+
     def messages(self, row: Mapping[str, Any], where: str) -> Any:
         """The list of messages of a row."""
         return _first(row, self.columns.get("messages"), MESSAGE_COLUMNS, "column of messages", where)
@@ -74,7 +79,7 @@ class Layout:
 def _first(row: Mapping[str, Any], given: str | None, usual: tuple[str, ...], what: str, where: str) -> Any:
     names = (given,) if given else usual
     for name in names:
-        if name in row:
+        if row.get(name) is not None:
             return row[name]
     raise SkipSample(
         Reason.BAD_ROW,

@@ -36,7 +36,7 @@ def _piece(part: Any, where: str) -> str | Part:
         )
     kind = str(part["type"])
     if kind == "text":
-        return str(part.get("text", ""))
+        return _text(part.get("text"), where)
     if kind not in _TYPES:
         raise SkipSample(
             Reason.BAD_ROW,
@@ -45,6 +45,14 @@ def _piece(part: Any, where: str) -> str | Part:
             where=where,
         )
     return MediaPart(kind=_TYPES[kind], reference=_reference(part, kind))
+
+
+def _text(text: Any, where: str) -> str:
+    if not isinstance(text, str):
+        raise SkipSample(
+            Reason.BAD_ROW, found=f"a text part with {type(text).__name__} for its text", wanted="a string", where=where
+        )
+    return text
 
 
 def _reference(part: Mapping[str, Any], kind: str) -> Any:

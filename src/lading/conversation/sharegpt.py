@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from lading.conversation import alpaca, openai
 from lading.conversation.layout import Layout
+from lading.conversation.references import read_medium
 from lading.conversation.validate import validate
 from lading.errors import Reason, SkipSample
 from lading.fields import MEDIA_KINDS, MediaKind
@@ -29,17 +29,36 @@ def read_conversation(row: Row, layout: Layout) -> Conversation:
     ['image']
     """
     where = row.key.where
-    own = None if "messages" in layout.columns else alpaca.messages(row.value)
+    own = None if layout.has_messages(row.value) else alpaca.messages(row.value, where)
     messages = own or layout.messages(row.value, where)
     if not isinstance(messages, (list, tuple)):
         raise SkipSample(
             Reason.BAD_ROW, found=f"messages as a {type(messages).__name__}", wanted="a list of messages", where=where
         )
+    _refuse_tools(row.value, messages, where)
     waiting = {kind: iter(layout.media(row.value, kind)) for kind in MEDIA_KINDS}
     turns = tuple(_message(message, layout, waiting, where) for message in messages)
+    turns = _with_system_column(turns, row.value)
     for kind, rest in waiting.items():
         _refuse_leftovers(kind, len(list(rest)), where)
     return validate(Conversation(key=row.key, messages=turns))
+
+
+def _with_system_column(turns: tuple[Message, ...], row: Mapping[str, Any]) -> tuple[Message, ...]:
+    """A system prompt in a column of its own goes first, unless the messages have one."""
+    system = row.get("system")
+    if not isinstance(system, str) or not system or (turns and turns[0].role == "system"):
+        return turns
+    return (Message(role="system", parts=(TextPart(text=system),)), *turns)
+
+
+def _refuse_tools(row: Mapping[str, Any], messages: list[Any] | tuple[Any, ...], where: str) -> None:
+    """Tool definitions and calls are not rendered yet; training without them would teach answers out of nowhere."""
+    calls = any(isinstance(message, Mapping) and message.get("tool_calls") for message in messages)
+    if calls or row.get("tools") not in (None, "", "[]", []):
+        raise SkipSample(
+            Reason.BAD_ROW, found="tool calls or definitions", wanted="a conversation in words and media", where=where
+        )
 
 
 def _message(message: object, layout: Layout, waiting: Mapping[MediaKind, Iterator[Any]], where: str) -> Message:
@@ -49,11 +68,15 @@ def _message(message: object, layout: Layout, waiting: Mapping[MediaKind, Iterat
         )
     role = layout.role(message, where)
     content = layout.content(message, where)
-    pieces: list[str | Part] = openai.pieces(content, where) if isinstance(content, list) else [content]
+    typed = isinstance(content, list)
+    pieces: list[str | Part] = openai.pieces(content, where) if typed else [content]
+    # Beside typed media, a mark in the text is a word like any other.
+    marked = not any(isinstance(piece, MediaPart) for piece in pieces)
     parts: list[Part] = []
     for piece in pieces:
         if isinstance(piece, str):
-            parts += _split(piece, layout, waiting, where)
+            _refuse_half_characters(piece, where)
+            parts += _split(piece, layout, waiting, where) if marked else [TextPart(text=piece)]
         elif isinstance(piece, MediaPart):
             parts.append(_placed(piece, layout, waiting, where))
         else:
@@ -64,6 +87,18 @@ def _message(message: object, layout: Layout, waiting: Mapping[MediaKind, Iterat
                 where=where,
             )
     return Message(role=role, parts=tuple(parts))
+
+
+def _refuse_half_characters(text: str, where: str) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise SkipSample(
+            Reason.BAD_ROW,
+            found=f"half a character (a lone surrogate) at place {error.start} of a message",
+            wanted="text that can be written as UTF-8",
+            where=where,
+        ) from error
 
 
 def _split(text: str, layout: Layout, waiting: Mapping[MediaKind, Iterator[Any]], where: str) -> list[Part]:
@@ -80,7 +115,7 @@ def _placed(part: MediaPart, layout: Layout, waiting: Mapping[MediaKind, Iterato
     """A typed part with its medium in it, or, without one, the next of the row's list."""
     if part.reference is None:
         return _next_medium(part.kind, layout, waiting, where)
-    return _medium(part.kind, part.reference, layout, where)
+    return read_medium(part.kind, part.reference, layout, where)
 
 
 def _next_medium(kind: MediaKind, layout: Layout, waiting: Mapping[MediaKind, Iterator[Any]], where: str) -> MediaPart:
@@ -92,26 +127,7 @@ def _next_medium(kind: MediaKind, layout: Layout, waiting: Mapping[MediaKind, It
             wanted="one for each mark",
             where=where,
         )
-    return _medium(kind, value, layout, where)
-
-
-def _medium(kind: MediaKind, value: Any, layout: Layout, where: str) -> MediaPart:
-    """A medium as a row gives it: a path, bytes, an object, a list of frames, or a mapping of these with extras."""
-    options: dict[str, Any] = {}
-    if isinstance(value, Mapping):
-        options = {key: extra for key, extra in value.items() if key not in ("path", "bytes")}
-        value = value.get("bytes") or value.get("path")
-    if value is None:
-        raise SkipSample(Reason.BAD_ROW, found=f"{kind} without a path or bytes", wanted="one of them", where=where)
-    if isinstance(value, (list, tuple)):
-        return MediaPart(kind=kind, reference=tuple(_resolve(frame, layout) for frame in value), options=options)
-    return MediaPart(kind=kind, reference=_resolve(value, layout), options=options)
-
-
-def _resolve(value: Any, layout: Layout) -> Any:
-    if isinstance(value, str) and layout.media_dir is not None:
-        return str(layout.media_dir / Path(value))
-    return value
+    return read_medium(kind, value, layout, where)
 
 
 def _refuse_leftovers(kind: MediaKind, left: int, where: str) -> None:

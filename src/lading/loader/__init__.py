@@ -5,6 +5,8 @@ border    a processor, read once into typed records
 skip      the one place where any error may become a named skip
 samples   sample number → conversation, length or tensors
 packs     pack number → pack, in a worker
+accounts  the ledger as an epoch begins
+ranks     which rank this process is
 state     the cursor
 loader    the class a training loop iterates over
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,8 +35,10 @@ class Border:
         return (read_processor, (self.processor, self.family.name))
 
 
-def load_processor(name: str | Any) -> Any:
+def load_processor(name: str | os.PathLike[str] | Any) -> Any:
     """A processor from a folder, a hub id or `toy:NAME`; an object is taken as it is."""
+    if isinstance(name, os.PathLike):
+        name = f"{Path(name).absolute()}"
     if not isinstance(name, str):
         return name
     if name.startswith(PREFIX):
@@ -47,8 +50,8 @@ def load_processor(name: str | Any) -> Any:
 
     try:
         return AutoProcessor.from_pretrained(name)
-    except (OSError, ValueError) as error:
-        first_line = str(error).strip().splitlines()[0]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError, RuntimeError) as error:
+        first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ConfigError(
             found=f"{name!r}, which transformers cannot load as a processor ({first_line})",
             wanted="a folder, a hub id, or toy:NAME with NAME one of " + ", ".join(toy.recipes()),
@@ -60,7 +63,7 @@ def read_processor(processor: Any, family: str | None = None) -> Border:
     """Read a processor for its family, found by the processor's class name unless it is given."""
     kind = type(processor).__name__
     chosen = families.find(family) if family else families.for_processor(kind)
-    tokenizer = processor.tokenizer
+    tokenizer = _tokenizer(processor)
     if tokenizer.pad_token_id is None:
         raise ConfigError(
             found=f"no pad token on the tokenizer of {kind}",
@@ -88,6 +91,16 @@ def read_processor(processor: Any, family: str | None = None) -> Border:
         three_way=_three_way(processor, chosen),
         pad_token=tokenizer.pad_token_id,
     )
+
+
+def _tokenizer(processor: Any) -> Any:
+    try:
+        return processor.tokenizer
+    except AttributeError as error:
+        raise ConfigError(
+            found=f"a {type(processor).__name__} without a tokenizer",
+            wanted="a whole processor, as AutoProcessor.from_pretrained gives it",
+        ) from error
 
 
 def _batch_encoder(tokenizer: Any) -> Callable[[list[str]], Sequence[Encoding]]:

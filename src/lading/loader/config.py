@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Final
 
 from lading.errors import ConfigError, UnknownName
 from lading.family import ATTENTIONS, Attention
 from lading.plan.knapsack import ALGORITHMS
 from lading.plan.make import DEFAULT_ALGORITHM
 
+LEAST: Final = {
+    "pack_size": 1,
+    "batch_size": 1,
+    "world_size": 1,
+    "rank": 0,
+    "seed": 0,
+    "epoch": 0,
+    "num_workers": 0,
+    "max_failures": 0,
+}
+"""Options that are whole numbers, and the least each may be."""
+CHOICES: Final = {"attention": ATTENTIONS, "algorithm": tuple(ALGORITHMS)}
+"""Options that are one of a few names."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LoaderConfig:
     """Options of the loader.
 
-    >>> LoaderConfig.of(pack_size=0, batch_size=0)
+    >>> LoaderConfig.of(pack_size=0, seed=-1, attention="flash")
     Traceback (most recent call last):
         ...
-    lading.errors.ConfigError: found pack_size 0, batch_size 0; wanted 1 or more [Loader]
+    lading.errors.ConfigError: found pack_size 0 (wanted a whole number from 1 up), seed -1 (…), attention 'flash' (…)
     """
 
     pack_size: int
     batch_size: int = 1
-    """Packs in a batch."""
+    """Packs in a batch. With flash attention keep it at 1: it sees documents in a single row only."""
     world_size: int = 1
     rank: int = 0
     seed: int = 0
@@ -37,7 +51,7 @@ class LoaderConfig:
     max_failures: int = 100
     """How many samples may fail after they were counted and planned, before the run stops."""
     fixed_length: bool = False
-    """Pad every row to `pack_size`, for compiled models."""
+    """Pad every row to one length, for compiled models: `pack_size`, and room for a placeholder if there may be one."""
     placeholder_media: bool = False
     """Add a picture in a trailing document of its own to batches without media (FSDP and ZeRO need a vision pass)."""
 
@@ -50,25 +64,20 @@ class LoaderConfig:
                 raise UnknownName(kind="option", name=name, known=known, where="Loader")
         if "pack_size" not in options:
             raise ConfigError(found="no pack_size", wanted="the number of tokens in a pack", where="Loader")
-        config = cls(**options)
-        config._check()
-        return config
+        problems = [problem for name, value in options.items() if (problem := _problem(name, value))]
+        rank, world_size = options.get("rank", 0), options.get("world_size", 1)
+        if not problems and rank >= world_size:
+            problems.append(f"rank {rank} (wanted 0 to {world_size - 1}, at world size {world_size})")
+        if problems:
+            raise ConfigError(found=", ".join(problems), where="Loader")
+        return cls(**options)
 
-    def _check(self) -> None:
-        low = {"pack_size": 1, "batch_size": 1, "world_size": 1, "num_workers": 0, "max_failures": 0, "epoch": 0}
-        for bound in (1, 0):
-            names = [name for name, least in low.items() if least == bound]
-            wrong = [f"{name} {value}" for name, value in self._values(names) if value < bound]
-            if wrong:
-                raise ConfigError(found=", ".join(wrong), wanted=f"{bound} or more", where="Loader")
-        if not 0 <= self.rank < self.world_size:
-            raise ConfigError(
-                found=f"rank {self.rank}", wanted=f"0 to {self.world_size - 1} (world size {self.world_size})"
-            )
-        if self.attention not in ATTENTIONS:
-            raise UnknownName(kind="attention", name=str(self.attention), known=ATTENTIONS, where="Loader")
-        if self.algorithm not in ALGORITHMS:
-            raise UnknownName(kind="packing algorithm", name=self.algorithm, known=ALGORITHMS, where="Loader")
 
-    def _values(self, names: list[str]) -> list[tuple[str, int]]:
-        return [(name, getattr(self, name)) for name in names]
+def _problem(name: str, value: object) -> str:
+    """What is wrong with one option; nothing where all is well."""
+    if name in CHOICES:
+        return "" if value in CHOICES[name] else f"{name} {value!r} (wanted one of {', '.join(CHOICES[name])})"
+    if name in LEAST:
+        good = isinstance(value, int) and not isinstance(value, bool) and value >= LEAST[name]
+        return "" if good else f"{name} {value!r} (wanted a whole number from {LEAST[name]} up)"
+    return "" if isinstance(value, bool) else f"{name} {value!r} (wanted True or False)"

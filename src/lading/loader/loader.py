@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch.utils.data import DataLoader
 
-from lading.errors import ConfigError, SkipSample, TooManyFailures
-from lading.ledger import Ledger, too_long
+from lading.errors import ConfigError, CorpusError, LadingError, TooManyFailures
+from lading.loader.accounts import open_books
 from lading.loader.border import load_processor, read_processor
 from lading.loader.config import LoaderConfig
 from lading.loader.packs import Collater, PackDataset
-from lading.loader.ranks import this_rank
+from lading.loader.ranks import with_rank
 from lading.loader.samples import Samples
 from lading.loader.skip import SkipPolicy
 from lading.loader.state import Cursor, fingerprint
+from lading.media import placeholder
 from lading.plan import PlanStats, make_plan, plan_stats
-from lading.records import Batch
+from lading.records import Batch, Dropped, PackPlan
 from lading.sources import Corpus, open_corpus
 
 
@@ -36,6 +38,9 @@ class Loader:
         loader = Loader("corpus/meta.json", processor, pack_size=4096, num_workers=8)
         for batch in loader:
             loss = model(**batch.to("cuda")).loss
+
+    Every full pass is an epoch of its own, with its own order and ledger; `set_epoch` chooses one. A ledger knows the
+    samples of its rank; `ledger.merge` brings those of several together.
     """
 
     def __init__(
@@ -47,8 +52,7 @@ class Loader:
         progress: Callable[[int], None] = lambda done: None,
         **options: Any,
     ) -> None:
-        rank, world_size = this_rank()
-        self.config = LoaderConfig.of(**{"rank": rank, "world_size": world_size, **options})
+        self.config = LoaderConfig.of(**with_rank(options))
         self.samples = Samples(
             corpus=corpus if isinstance(corpus, Corpus) else open_corpus(corpus),
             border=read_processor(load_processor(processor), family),
@@ -56,36 +60,15 @@ class Loader:
         )
         self._refuse_impossible_attention()
         self.lengths = self.samples.count(progress)
-        self._step = 0
-        self.set_epoch(self.config.epoch)
-
-    def _refuse_impossible_attention(self) -> None:
-        family = self.samples.border.family
-        if self.config.attention not in family.attentions:
-            raise ConfigError(
-                found=f"attention={self.config.attention!r} for {family.title}",
-                wanted=" or ".join(repr(name) for name in family.attentions),
-                consequence="its layers need masks of more than one kind, which it makes itself from positions",
-            )
+        self._step, self._carries_on = 0, False
+        self._failed: list[Dropped] = []
+        self._begin(self.config.epoch, self._plan(self.config.epoch))
+        self._refuse_empty_plan()
 
     def set_epoch(self, epoch: int) -> None:
-        """Start another epoch: a new plan, an empty ledger, the first step."""
-        self.config = replace(self.config, epoch=epoch)
-        self.plan = make_plan(
-            self.lengths,
-            pack_size=self.config.pack_size,
-            world_size=self.config.world_size,
-            seed=self.config.seed,
-            epoch=epoch,
-            algorithm=self.config.algorithm,
-        )
-        self.ledger = Ledger.open(self.lengths)
-        self._step = self._failures = 0
-        for index in self.plan.too_long.tolist():
-            entry = too_long(self.samples.corpus.key(index), int(self.lengths.tokens[index]), self.config.pack_size)
-            if self.config.strict:
-                raise SkipSample(entry.reason, found=entry.detail, where=entry.key.where)
-            self.ledger.dropped(entry)
+        """Choose the epoch of the next pass. Said of the epoch a loaded cursor points into, it changes nothing."""
+        if not (self._carries_on and epoch == self.config.epoch):
+            self._begin(epoch, self._plan(epoch))
 
     @property
     def stats(self) -> PlanStats:
@@ -97,57 +80,108 @@ class Loader:
         return math.ceil(len(self.plan.order) / self.config.batch_size)
 
     def __iter__(self) -> Iterator[Batch]:
-        """The batches that are left of this epoch, for this rank."""
-        if self._step >= len(self):
-            self.set_epoch(self.config.epoch)
+        """The batches of an epoch, for this rank; after a cursor was loaded, those that are left of it."""
+        if self._carries_on:
+            self._carries_on = False
+        elif self._step >= len(self.plan.order):
+            self.set_epoch(self.config.epoch + 1)
+        else:
+            self._begin(self.config.epoch, self.plan)
         with _quiet_tokenizers():
             batches = iter(self._batches())
         for batch in batches:
+            if isinstance(batch, LadingError):
+                raise batch
             self._account(batch)
-            self._step += 1
             yield batch
 
     def state_dict(self) -> dict[str, Any]:
         """The cursor: load it into a loader of the same corpus and configuration to carry on with the next batch."""
-        return Cursor(epoch=self.config.epoch, step=self._step, plan=fingerprint(self.plan)).to_dict()
+        cursor = Cursor(
+            epoch=self.config.epoch, step=self._step, plan=fingerprint(self.plan), dropped=tuple(self._failed)
+        )
+        return cursor.to_dict()
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Carry on where a cursor points. Nothing is read to get there."""
         cursor = Cursor.from_dict(state)
-        self.set_epoch(cursor.epoch)
-        if cursor.plan != fingerprint(self.plan):
+        plan = self._plan(cursor.epoch)
+        if cursor.plan != fingerprint(plan) or not 0 <= cursor.step <= len(plan.order):
             raise ConfigError(
-                found=f"a cursor into plan {cursor.plan}",
-                wanted=f"one into {fingerprint(self.plan)}, the plan of this corpus and configuration",
+                found=f"a cursor to step {cursor.step} of plan {cursor.plan}",
+                wanted=f"one into {fingerprint(plan)}, the plan of this corpus and configuration, of {len(plan.order)}",
                 consequence="samples would be skipped or repeated; nothing was loaded",
             )
-        self._step = cursor.step
+        self._begin(cursor.epoch, plan)
+        self._carries_on, self._step, self._failed = True, cursor.step, list(cursor.dropped)
+        for number in plan.order[: cursor.step, self.config.rank].tolist():
+            self.ledger.trained(plan.pack(number).tolist())
+        for dropped in cursor.dropped:
+            self.ledger.dropped(dropped)
 
-    def _batches(self) -> DataLoader[Batch]:
-        dataset = PackDataset(self.samples, self.lengths, self.plan)
-        return DataLoader(
-            dataset,  # type: ignore[arg-type]  # torch types the loader by what the data set gives, not the collater
-            batch_sampler=self._pack_numbers()[self._step :],
-            collate_fn=Collater(samples=self.samples, config=self.config),
-            num_workers=self.config.num_workers,
+    def _plan(self, epoch: int) -> PackPlan:
+        return make_plan(
+            self.lengths,
+            pack_size=self.config.pack_size,
+            world_size=self.config.world_size,
+            seed=self.config.seed,
+            epoch=epoch,
+            algorithm=self.config.algorithm,
         )
 
-    def _pack_numbers(self) -> list[list[int]]:
-        """For each step, the packs of this rank."""
-        mine = self.plan.order[:, self.config.rank].tolist()
+    def _begin(self, epoch: int, plan: PackPlan) -> None:
+        """An epoch at its first step, with an empty ledger."""
+        self.config = replace(self.config, epoch=epoch)
+        self.plan = plan
+        self.ledger = open_books(self.samples, self.lengths, plan)
+        self._step, self._carries_on = 0, False
+        self._failed = []
+
+    def _batches(self) -> DataLoader[Batch | LadingError]:
+        own = self.plan.order[self._step :, self.config.rank].tolist()
         size = self.config.batch_size
-        return [mine[start : start + size] for start in range(0, len(mine), size)]
+        silent = placeholder.conversation() if self.config.placeholder_media else None
+        return DataLoader(
+            PackDataset(self.samples, self.lengths, self.plan),  # type: ignore[arg-type]  # typed by what the data set gives, not the collater
+            batch_sampler=[own[start : start + size] for start in range(0, len(own), size)],
+            collate_fn=Collater(
+                samples=self.samples,
+                config=self.config,
+                placeholder=self.samples.encode_conversation(silent) if silent else None,
+            ),
+            num_workers=self.config.num_workers,
+            # Its own generator: the global one must not depend on how often a run was interrupted.
+            generator=torch.Generator().manual_seed(self.config.seed),
+        )
 
     def _account(self, batch: Batch) -> None:
+        self._step = min(self._step + self.config.batch_size, len(self.plan.order))
         self.ledger.trained(document.key.index for row in batch.rows for document in row)
         for dropped in batch.dropped:
             self.ledger.dropped(dropped)
-        self._failures += len(batch.dropped)
-        if self._failures > self.config.max_failures:
+        self._failed += batch.dropped
+        if len(self._failed) > self.config.max_failures:
             raise TooManyFailures(
-                found=f"{self._failures} samples that were counted but could not be opened",
+                found=f"{len(self._failed)} samples that were counted but could not be opened",
                 wanted=f"at most {self.config.max_failures} (max_failures)",
-                consequence=f"the last one: {batch.dropped[-1].detail}",
+                consequence=f"the last one: {self._failed[-1].detail}",
+            )
+
+    def _refuse_impossible_attention(self) -> None:
+        family = self.samples.border.family
+        if self.config.attention not in family.attentions:
+            raise ConfigError(
+                found=f"attention={self.config.attention!r} for {family.title}",
+                wanted=" or ".join(repr(name) for name in family.attentions),
+                consequence="its layers need masks of more than one kind, which it makes itself from positions",
+            )
+
+    def _refuse_empty_plan(self) -> None:
+        if not len(self.plan):
+            reasons = ", ".join(f"{reason} {count}" for reason, count in self.ledger.total()["reasons"].items())
+            raise CorpusError(
+                found=f"nothing to train on among {len(self.samples)} samples" + (f" ({reasons})" if reasons else ""),
+                wanted="at least one",
             )
 
 

@@ -9,18 +9,21 @@ import numpy as np
 from torch.utils.data import Dataset
 
 from lading.collate import collate_packs
-from lading.errors import TooManyFailures
+from lading.errors import LadingError, TooManyFailures
 from lading.loader.config import LoaderConfig
 from lading.loader.samples import Samples
 from lading.materialise import append_untrained, build_pack
-from lading.media import placeholder
 from lading.records import Batch, Dropped, Encoded, LengthTable, Pack, PackPlan
 
 MAX_ATTEMPTS = 10
 
 
-class PackDataset(Dataset[Pack]):
-    """The packs of a plan. A pack whose documents all fail is replaced by another, named, never left out of step."""
+class PackDataset(Dataset[Pack | LadingError]):
+    """The packs of a plan. A pack whose documents all fail is replaced by another, named, never left out of step.
+
+    An error of ours is given back, not raised: torch would rebuild it from its text on the way out of a worker, as an
+    error of its own.
+    """
 
     def __init__(self, samples: Samples, table: LengthTable, plan: PackPlan) -> None:
         self.samples, self.table, self.plan = samples, table, plan
@@ -28,25 +31,30 @@ class PackDataset(Dataset[Pack]):
     def __len__(self) -> int:
         return len(self.plan)
 
-    def __getitem__(self, number: int) -> Pack:
-        failed: list[Dropped] = []
-        for attempt in range(MAX_ATTEMPTS):
-            chosen = number if attempt == 0 else self._replacement(number, attempt)
-            good, bad = self._open(chosen)
-            failed += bad if attempt == 0 else []
-            if good:
-                keys = tuple(sample.document.key for sample in good)
-                dropped = failed if attempt == 0 else [replace(entry, by=keys) for entry in failed]
-                border = self.samples.border
-                return build_pack(
-                    good, fields=border.family.table, three_way=border.three_way, number=number, dropped=dropped
+    def __getitem__(self, number: int) -> Pack | LadingError:
+        try:
+            return self._build(number)
+        except LadingError as error:
+            return error
+
+    def _build(self, number: int) -> Pack:
+        good, failed = self._open(number)
+        attempt = 0
+        while not good:
+            attempt += 1
+            if attempt > MAX_ATTEMPTS or len(self.plan) < 2:
+                raise TooManyFailures(
+                    found=f"no readable document in a pack, nor in {attempt - 1} others",
+                    wanted="documents that were counted to stay readable",
+                    consequence="first cause: " + failed[0].detail,
+                    where=f"pack {number}",
                 )
-        raise TooManyFailures(
-            found=f"{MAX_ATTEMPTS} packs in a row without one readable document",
-            wanted="documents that were counted to stay readable",
-            consequence="first cause: " + failed[0].detail,
-            where=f"pack {number}",
-        )
+            good, _ = self._open(self._replacement(number, attempt))
+        if attempt:
+            keys = tuple(sample.document.key for sample in good)
+            failed = [replace(entry, by=keys) for entry in failed]
+        border = self.samples.border
+        return build_pack(good, fields=border.family.table, three_way=border.three_way, number=number, dropped=failed)
 
     def _open(self, number: int) -> tuple[list[Encoded], list[Dropped]]:
         opened = [
@@ -61,7 +69,7 @@ class PackDataset(Dataset[Pack]):
     def _replacement(self, number: int, attempt: int) -> int:
         """Another pack: a function of (seed, epoch, number, attempt) and nothing else."""
         random = np.random.default_rng([self.plan.seed, self.plan.epoch, number, attempt])
-        return int(random.integers(len(self.plan)))
+        return (number + 1 + int(random.integers(len(self.plan) - 1))) % len(self.plan)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,29 +78,33 @@ class Collater:
 
     samples: Samples
     config: LoaderConfig
+    placeholder: Encoded | None = None
+    """What stands behind the last pack of a batch without media."""
 
-    def __call__(self, packs: Sequence[Pack]) -> Batch:
-        """One batch of these packs."""
-        packs = self._with_placeholder(packs)
-        longest = max(pack.length for pack in packs)
+    def __call__(self, packs: Sequence[Pack | LadingError]) -> Batch | LadingError:
+        """One batch of these packs, or the error that came instead of one."""
+        good = [pack for pack in packs if isinstance(pack, Pack)]
+        for pack in packs:
+            if isinstance(pack, LadingError):
+                return pack
         border = self.samples.border
         return collate_packs(
-            packs,
+            self._with_placeholder(good),
             fields=border.family.table,
             pad_token=border.pad_token,
-            length=max(longest, self.config.pack_size) if self.config.fixed_length else None,
+            length=self._fixed_length(),
             attention=self.config.attention,
         )
 
-    def _with_placeholder(self, packs: Sequence[Pack]) -> Sequence[Pack]:
+    def _fixed_length(self) -> int | None:
+        if not self.config.fixed_length:
+            return None
+        return self.config.pack_size + (self.placeholder.document.tokens if self.placeholder else 0)
+
+    def _with_placeholder(self, packs: list[Pack]) -> list[Pack]:
         bare = not any(document.media for pack in packs for document in pack.documents)
-        if not (self.config.placeholder_media and bare):
+        if self.placeholder is None or not bare:
             return packs
         border = self.samples.border
-        silent = append_untrained(
-            packs[-1],
-            self.samples.encode_conversation(placeholder.conversation()),
-            fields=border.family.table,
-            three_way=border.three_way,
-        )
+        silent = append_untrained(packs[-1], self.placeholder, fields=border.family.table, three_way=border.three_way)
         return [*packs[:-1], silent]

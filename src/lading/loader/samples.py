@@ -42,12 +42,20 @@ class Samples:
         """Tokens and labels of many samples, without pixels; what cannot be used says why."""
         keys = [self.corpus.key(index) for index in indices]
         read = [self.policy.attempt(key, lambda key=key: self._sized(key)) for key in keys]  # type: ignore[misc]  # mypy cannot infer a lambda's default
-        outlined = iter(self.border.tokeniser.outline(item for item in read if not isinstance(item, Dropped)))
+        outlined = iter(self._outlined([item for item in read if not isinstance(item, Dropped)]))
         results: list[Outline | Dropped] = []
         for key, item in zip(keys, read, strict=True):
             outcome = item if isinstance(item, Dropped) else next(outlined)
             results.append(self.policy.settle(key, outcome) if isinstance(outcome, SkipSample) else outcome)
         return results
+
+    def _outlined(self, sized: list[tuple[Conversation, list[Footprint]]]) -> list[Outline | SkipSample | Dropped]:
+        outline = self.border.tokeniser.outline
+        return self.policy.attempt_all(
+            [conversation.key for conversation, _ in sized],
+            together=lambda: outline(sized),
+            single=lambda place: outline([sized[place]])[0],
+        )
 
     def measure(self, indices: Sequence[int]) -> list[Length | Dropped]:
         """What many samples cost."""

@@ -7,8 +7,9 @@ type. With `strict`, both are raised. Errors of ours (`ExactnessError`) and of t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from lading.errors import LadingError, Reason, SkipSample
@@ -36,6 +37,17 @@ class SkipPolicy:
             unexpected = SkipSample(Reason.UNEXPECTED_ERROR, found=found, where=key.where)
             unexpected.__cause__ = error
             return self.settle(key, unexpected)
+
+    def attempt_all(
+        self, keys: Sequence[SampleKey], together: Callable[[], list[T]], single: Callable[[int], T]
+    ) -> list[T | Dropped]:
+        """What `together` gives for all samples at once; where it breaks, each by itself, so that only one is lost."""
+        try:
+            return [*together()]
+        except (LadingError, MemoryError):
+            raise
+        except Exception:  # noqa: BLE001 - the same policy, for a whole chunk: the culprit is found one by one
+            return [self.attempt(key, partial(single, place)) for place, key in enumerate(keys)]
 
     def settle(self, key: SampleKey, skip: SkipSample) -> Dropped:
         """Write a refusal down, or raise it with the sample's place."""

@@ -12,6 +12,9 @@ from typing import BinaryIO
 from lading.errors import Reason, SkipSample
 from lading.records import MediaPart
 
+SHOWN = 200
+"""Characters of a name that messages show."""
+
 
 def readable(part: MediaPart) -> str | BinaryIO:
     """A path that exists, or the bytes as a file.
@@ -24,6 +27,12 @@ def readable(part: MediaPart) -> str | BinaryIO:
     if isinstance(reference, bytes):
         return io.BytesIO(reference)
     if isinstance(reference, (str, Path)):
+        if "://" in str(reference)[:16]:
+            raise SkipSample(
+                Reason.UNSUPPORTED_MEDIA,
+                found=f"{part.kind} address {name_of(part)}",
+                wanted="a file on disk, or bytes",
+            )
         if not os.path.isfile(reference):
             raise SkipSample(
                 Reason.MISSING_MEDIA, found=f"no {part.kind} file {name_of(part)}", wanted="a file that exists"
@@ -40,7 +49,8 @@ def name_of(part: MediaPart) -> str:
     """How to call a medium in a message."""
     reference = part.reference
     if isinstance(reference, (str, Path)):
-        return str(reference)
+        name = str(reference)
+        return name if len(name) <= SHOWN else f"{name[:SHOWN]}…"
     return f"<{len(reference)} bytes>" if isinstance(reference, bytes) else f"<{type(reference).__name__}>"
 
 

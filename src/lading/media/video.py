@@ -25,7 +25,14 @@ def measure(part: MediaPart) -> VideoSize:
     """Frames, height, width and frame rate. Packets are counted, not decoded, where the header does not say."""
     frames = _frame_parts(part)
     if frames:
-        size = image.measure(frames[0])
+        sizes = [image.measure(frame) for frame in frames]
+        size = sizes[0]
+        if any(other != size for other in sizes):
+            raise SkipSample(
+                Reason.CORRUPT_MEDIA,
+                found=f"frames of {len(set(sizes))} sizes in one clip, {name_of(frames[0])} first",
+                wanted="one size",
+            )
         return VideoSize(frames=len(frames), height=size.height, width=size.width, fps=_given_fps(part))
     with _opened(part) as container:
         stream = container.streams.video[0]

@@ -15,8 +15,9 @@ VERSION = 1
 ARRAYS = ("members", "starts", "tokens", "order", "too_long")
 
 
-def save_plan(plan: PackPlan, path: Path) -> None:
+def save_plan(plan: PackPlan, path: str | Path) -> None:
     """Write a plan; the name is taken as given."""
+    path = Path(path)
     numbers = {
         "version": VERSION,
         "pack_size": plan.pack_size,
@@ -40,7 +41,7 @@ def save_plan(plan: PackPlan, path: Path) -> None:
         )
 
 
-def load_plan(path: Path) -> PackPlan:
+def load_plan(path: str | Path) -> PackPlan:
     """Read a plan that `save_plan` wrote."""
     try:
         with np.load(path, allow_pickle=False) as archive:

@@ -24,9 +24,9 @@ def make_plan(
 ) -> PackPlan:
     """Fill packs and place them on (step, rank). The same arguments always give the same plan.
 
-    Samples of one length are shuffled before they are packed, so that other neighbours meet in every epoch.
+    Samples are shuffled before they are packed, so that among those of one length others meet in every epoch.
     """
-    _check(pack_size, world_size, algorithm)
+    _check(pack_size, world_size, seed, epoch, algorithm)
     tokens = table.tokens.astype(np.int64)
     random = np.random.default_rng([seed, epoch])
     usable = random.permutation(np.flatnonzero((tokens > 0) & (tokens <= pack_size)))
@@ -50,10 +50,12 @@ def make_plan(
     )
 
 
-def _check(pack_size: int, world_size: int, algorithm: str) -> None:
+def _check(pack_size: int, world_size: int, seed: int, epoch: int, algorithm: str) -> None:
     if pack_size < 1:
         raise ConfigError(found=f"pack size {pack_size}", wanted="a positive number of tokens", where="plan")
     if world_size < 1:
         raise ConfigError(found=f"world size {world_size}", wanted="at least one rank", where="plan")
+    if seed < 0 or epoch < 0:
+        raise ConfigError(found=f"seed {seed}, epoch {epoch}", wanted="numbers from 0 up", where="plan")
     if algorithm not in ALGORITHMS:
         raise UnknownName(kind="packing algorithm", name=algorithm, known=ALGORITHMS, where="plan")

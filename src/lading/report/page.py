@@ -31,7 +31,7 @@ SHOWN_ENTRIES = 200
 
 
 def write(
-    path: Path,
+    path: str | Path,
     *,
     stats: PlanStats,
     lengths: LengthTable,
@@ -52,11 +52,13 @@ def write(
     if losses:
         sections.insert(1, ("Loss", curve(losses)))
     body = "".join(f"<section><h2>{escape(title)}</h2>{inside}</section>" for title, inside in sections)
+    path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>lading report</title><style>{STYLE}</style>'
         f"<h1>lading report</h1>{body}</html>\n",
         encoding="utf-8",
+        errors="backslashreplace",  # a broken file name may hold half a character
     )
 
 

@@ -136,6 +136,6 @@ def choose(rows: int, ratio: float) -> NDArray[np.int64] | None:
     """
     if ratio == 1.0:
         return None
-    whole, part = int(ratio), ratio - int(ratio)
-    share = random.Random(RATIO_SEED).sample(range(rows), int(rows * part))
+    whole, part = divmod(round(rows * ratio), rows) if rows else (0, 0)
+    share = random.Random(RATIO_SEED).sample(range(rows), part)
     return np.concatenate([np.tile(np.arange(rows, dtype=np.int64), whole), np.array(share, dtype=np.int64)])

@@ -25,6 +25,10 @@ def load_json(path: Path) -> Any:
             consequence="no row of this file can be trusted",
             where=f"{path}:{error.lineno}:{error.colno}",
         ) from error
+    except RecursionError as error:
+        raise CorpusError(
+            found="JSON nested too deeply", wanted="an array of conversations", where=str(path)
+        ) from error
     except UnicodeDecodeError as error:
         raise CorpusError(
             found=f"a byte that is not UTF-8 at offset {error.start}", wanted="JSON in UTF-8", where=str(path)

@@ -69,11 +69,12 @@ class JsonlFile:
     @cached_property
     def _lines(self) -> NDArray[np.int64]:
         """Numbers of the lines that hold a row."""
-        lengths = np.diff(self._starts)
-        # Only short lines can be blank; looking at those alone keeps the scan free of Python for real data.
-        short = np.flatnonzero(lengths <= 8)
-        blank = [line for line in short.tolist() if self._is_blank(line)]
-        return np.delete(np.arange(len(lengths)), blank)
+        starts = self._starts[:-1]
+        # Only a line that begins with a blank can be blank; looking at those alone keeps Python out of real data.
+        firsts = np.frombuffer(self._bytes, dtype=np.uint8)[starts] if len(starts) else np.zeros(0, dtype=np.uint8)
+        candidates = np.flatnonzero(np.isin(firsts, [*_BLANK, _NEWLINE]))
+        blank = [line for line in candidates.tolist() if self._is_blank(line)]
+        return np.delete(np.arange(len(starts)), blank)
 
     def _is_blank(self, line: int) -> bool:
         text = self._bytes[int(self._starts[line]) : int(self._starts[line + 1])]

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from lading.errors import ConfigError, UnknownName
@@ -40,6 +42,8 @@ def read_meta(path: Path, dataset_names: Sequence[str] | None = None) -> tuple[S
     for name in dataset_names or ():
         if name not in entries:
             raise UnknownName(kind="data set", name=name, known=entries, where=str(path))
+    if len(set(dataset_names or ())) != len(dataset_names or ()):
+        raise ConfigError(found=f"a data set named twice in {list(dataset_names or ())}", wanted="each once")
     problems = [problem for name, entry in entries.items() for problem in _problems(name, entry)]
     if problems:
         raise ConfigError(found="; ".join(problems), consequence="nothing was read", where=str(path))
@@ -55,16 +59,26 @@ def _problems(name: str, entry: object) -> list[str]:
     problems += _unknown(name, "column", entry.get("columns", {}), COLUMNS)
     problems += _unknown(name, "tag", entry.get("tags", {}), TAGS)
     ratio = entry.get("sample_ratio", 1.0)
-    if not isinstance(ratio, (int, float)) or isinstance(ratio, bool) or ratio < 0:
+    if not isinstance(ratio, (int, float)) or isinstance(ratio, bool) or not 0 <= ratio < math.inf:
         problems.append(f"{name}: sample_ratio {ratio!r} where a number from 0 up belongs")
+    if not isinstance(entry.get("media_dir", ""), (str, NoneType)):
+        problems.append(f"{name}: media_dir {entry['media_dir']!r} where a folder belongs")
     return problems
 
 
 def _unknown(name: str, kind: str, given: Any, known: Sequence[str]) -> list[str]:
     if not isinstance(given, dict):
         return [f"{name}: {kind}s given as a {type(given).__name__}, not an object"]
+    wrong = [
+        f"{name}: {kind} {key!r} is {value!r}, not a name" for key, value in given.items() if _no_name(kind, value)
+    ]
     unknown = [UnknownName(kind=kind, name=key, known=known) for key in given if key not in known]
-    return [f"{name}: {error.found} ({error.consequence or 'known: ' + ', '.join(known)})" for error in unknown]
+    said = [f"{name}: {error.found} ({error.consequence or 'known: ' + ', '.join(known)})" for error in unknown]
+    return [*wrong, *said]
+
+
+def _no_name(kind: str, value: object) -> bool:
+    return kind != "option" and not isinstance(value, str)
 
 
 def _config(name: str, entry: Mapping[str, Any], folder: Path) -> SourceConfig:

@@ -121,7 +121,7 @@ class Tokeniser:
         short_spans = [token_span(encoding, place(start), place(stop)) for start, stop in rendered.spans]
         spans = tuple((int(expanded.starts[start]), int(expanded.starts[stop])) for start, stop in short_spans)
         labels = labels_from_spans(expanded.ids, spans)
-        # A medium in an assistant turn is shown, not said.
+        # Features are never predicted, even where an assistant turn shows a medium.
         labels[np.isin(labels, self.pads)] = IGNORE_INDEX
         if not np.any(labels != IGNORE_INDEX):
             raise SkipSample(

@@ -35,5 +35,6 @@ def spread_frames(size: VideoSize, count: int) -> tuple[int, ...]:
         return tuple(range(size.frames))
     step = size.frames / count
     # transformers spreads frames with a float32 `arange`; its rounding decides between neighbours, so ours must too.
-    places = (np.arange(math.ceil(size.frames / step)) * step).astype(np.float32)
-    return tuple(places.astype(np.int64).tolist())
+    places = (np.arange(math.ceil(size.frames / step)) * step).astype(np.float32).astype(np.int64)
+    # Its length is rounded too, and may be one more than asked for: a frame that the clip does not have.
+    return tuple(places[places < size.frames].tolist())

@@ -1,4 +1,4 @@
-"""Keep the samples in their order and open a new pack when the next one does not fit: the baseline to beat."""
+"""Take the samples as they come and open a new pack when the next one does not fit: the baseline to beat."""
 
 from __future__ import annotations
 

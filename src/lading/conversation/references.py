@@ -1,0 +1,53 @@
+"""A medium as a row gives it → a `MediaPart`. Nothing is opened."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from lading.conversation.layout import Layout
+from lading.errors import Reason, SkipSample
+from lading.fields import MediaKind
+from lading.records import MediaPart
+
+
+def read_medium(kind: MediaKind, value: Any, layout: Layout, where: str) -> MediaPart:
+    """A medium as a row gives it: a path, bytes, an object, a list of frames, or a mapping of these with extras."""
+    options: dict[str, Any] = {}
+    if isinstance(value, Mapping):
+        options = {key: extra for key, extra in value.items() if key not in ("path", "bytes")}
+        value = value.get("bytes") or value.get("path")
+    if value is None:
+        raise SkipSample(Reason.BAD_ROW, found=f"{kind} without a path or bytes", wanted="one of them", where=where)
+    if isinstance(value, (list, tuple)):
+        return MediaPart(kind=kind, reference=tuple(_resolve(frame, layout, where) for frame in value), options=options)
+    return MediaPart(kind=kind, reference=_resolve(value, layout, where), options=options)
+
+
+def _resolve(value: Any, layout: Layout, where: str) -> Any:
+    """A path against the media folder; a data URL as its bytes; an address and everything else as it is."""
+    if not isinstance(value, str):
+        return value
+    if not value:
+        raise SkipSample(Reason.BAD_ROW, found="an empty path for a medium", wanted="a file name", where=where)
+    if value.startswith("data:"):
+        return _data_url(value, where)
+    if value.startswith("file://"):
+        value = value.removeprefix("file://")
+    if "://" in value[:16] or layout.media_dir is None:
+        return value
+    return str(layout.media_dir / Path(value))
+
+
+def _data_url(value: str, where: str) -> bytes:
+    header, _, body = value.partition(",")
+    try:
+        return base64.b64decode(body, validate=True) if header.endswith(";base64") else unquote_to_bytes(body)
+    except binascii.Error as error:
+        raise SkipSample(
+            Reason.CORRUPT_MEDIA, found=f"a data URL that is not base64 ({error})", wanted="base64", where=where
+        ) from error
