@@ -69,6 +69,10 @@ class MRope:
     """Reads the vision tower's spatial merge size out of a processor."""
     tokens_per_second: float
     """Video time is measured in this many positions a second (`vision_config.tokens_per_second`)."""
+    fractional: bool = False
+    """Whether video time may fall between positions; else it is rounded down."""
+    after: Literal["side", "last"] = "side"
+    """Text goes on behind a medium's longer `side`, or behind the `last` position it used."""
 
 
 Attention = Literal["positions", "mask"]

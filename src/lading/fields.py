@@ -48,7 +48,7 @@ class Field:
     pad: int | Literal["count"] = 0
     """`"count"`: 0, 1, 2, … as positions do, so that padding is a document of its own."""
     stretch: int | None = None
-    """A second axis that grows to the widest medium of a pack (its patches or frames), filled with zeros behind."""
+    """A second axis that grows to the widest medium of a pack (its patches or frames), filled with `pad` behind."""
 
     def __post_init__(self) -> None:
         if self.axis not in AXES:

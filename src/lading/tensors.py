@@ -68,11 +68,11 @@ def join(parts: Sequence[Mapping[str, Tensor]], fields: Mapping[str, Field]) -> 
 
 
 def _stretched(pieces: list[Tensor], field: Field) -> list[Tensor]:
-    """The pieces with their second axis filled up with zeros to the widest."""
+    """The pieces with their second axis filled up to the widest."""
     if field.stretch is None:
         return pieces
     widest = max(piece.shape[field.stretch] for piece in pieces)
-    along = Field(axis=field.axis, dim=field.stretch)
+    along = Field(axis=field.axis, dim=field.stretch, pad=field.pad)
     return [pad(piece, widest, along) for piece in pieces]
 
 

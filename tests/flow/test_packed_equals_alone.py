@@ -61,7 +61,10 @@ def test_loss_per_document(meta: Path, name: str, attention: Attention, implemen
     samples = _samples(meta, name)
     border = samples.border
     model = _loud(toy.model(name))
-    model.set_attn_implementation(implementation)
+    if name == "phi4_mm":  # under sdpa its vision tower is causal for pictures without padding: the model's own effect
+        model.set_attn_implementation({"": implementation, "vision_config": "eager"})
+    else:
+        model.set_attn_implementation(implementation)
     encoded = _encoded(samples)
     fields = border.family.table
     half = len(encoded) // 2

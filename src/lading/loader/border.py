@@ -118,7 +118,12 @@ def _batch_encoder(tokenizer: Any) -> Callable[[list[str]], Sequence[Encoding]]:
 def _three_way(processor: Any, family: Family) -> ThreeWay | None:
     if family.positions is None:
         return None
-    return ThreeWay(merge=family.positions.merge(processor), tokens_per_second=family.positions.tokens_per_second)
+    return ThreeWay(
+        merge=family.positions.merge(processor),
+        tokens_per_second=family.positions.tokens_per_second,
+        fractional=family.positions.fractional,
+        after=family.positions.after,
+    )
 
 
 def _token_id(tokenizer: Any, token: str, family: Family) -> int:

@@ -8,6 +8,7 @@ that is where transformers looks for document borders.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -23,6 +24,8 @@ class ThreeWay:
 
     merge: int
     tokens_per_second: float
+    fractional: bool = False
+    after: Literal["side", "last"] = "side"
 
 
 def document_positions(document: Document, three_way: ThreeWay | None) -> Tensor:
@@ -39,17 +42,21 @@ def document_positions(document: Document, three_way: ThreeWay | None) -> Tensor
     return torch.cat([plain[None], torch.from_numpy(_three_way(document, three_way))])
 
 
-def _three_way(document: Document, numbers: ThreeWay) -> NDArray[np.int64]:
-    positions = np.empty((3, document.tokens), dtype=np.int64)
-    token = position = 0
+def _three_way(document: Document, numbers: ThreeWay) -> NDArray[Any]:
+    positions = np.empty((3, document.tokens), dtype=np.float32 if numbers.fractional else np.int64)
+    token, position = 0, 0.0 if numbers.fractional else 0
     for span in document.media:
+        if span.footprint.kind == "audio":
+            continue  # sound advances like text
         for (start, stop), grid in zip(span.runs, _grids(span), strict=True):
-            positions[:, token:start] = np.arange(position, position + start - token)
+            positions[:, token:start] = np.arange(start - token) + position
             position += start - token
-            positions[:, start:stop] = _grid_positions(grid, span, numbers) + position
-            position += max(grid[1], grid[2]) // numbers.merge
+            placed = _grid_positions(grid, span, numbers) + position
+            positions[:, start:stop] = placed
+            # `last` is the last position used in any direction; a long clip may reach beyond its sides.
+            position = placed.max() + 1 if numbers.after == "last" else position + max(grid[1:]) // numbers.merge
             token = stop
-    positions[:, token:] = np.arange(position, position + document.tokens - token)
+    positions[:, token:] = np.arange(document.tokens - token) + position
     return positions
 
 
@@ -59,11 +66,12 @@ def _grids(span: MediumSpan) -> list[tuple[int, int, int]]:
     return [(t // len(span.runs), h, w)] * len(span.runs)
 
 
-def _grid_positions(grid: tuple[int, int, int], span: MediumSpan, numbers: ThreeWay) -> NDArray[np.int64]:
+def _grid_positions(grid: tuple[int, int, int], span: MediumSpan, numbers: ThreeWay) -> NDArray[Any]:
     t, h, w = grid[0], grid[1] // numbers.merge, grid[2] // numbers.merge
     # float32, because the models multiply a float32 tensor here, and its rounding decides between neighbours.
-    interval = (
-        np.float32(numbers.tokens_per_second * span.footprint.seconds) if span.footprint.seconds else np.float32(1)
-    )
-    times = (np.arange(t).astype(np.float32) * interval).astype(np.int64)
+    seconds = np.float32(span.footprint.seconds)
+    interval = np.float32(numbers.tokens_per_second * span.footprint.seconds) if seconds else np.float32(1)
+    times = np.arange(t).astype(np.float32) * interval
+    if not numbers.fractional:
+        times = times.astype(np.int64)
     return np.stack(np.meshgrid(times, np.arange(h), np.arange(w), indexing="ij")).reshape(3, -1)

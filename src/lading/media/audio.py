@@ -21,14 +21,26 @@ def measure(part: MediaPart) -> AudioSize:
     return AudioSize(samples=int(header.frames), rate=int(header.samplerate))
 
 
+def samples_at(size: AudioSize, rate: int) -> int:
+    """How many samples a sound has at another rate.
+
+    >>> samples_at(AudioSize(samples=44_100, rate=44_100), 16_000)
+    16000
+    """
+    return -(-size.samples * rate // size.rate)
+
+
 def decode(part: MediaPart, rate: int) -> NDArray[np.float32]:
-    """The sound as one channel [samples] at `rate` samples a second."""
+    """The sound as one channel [samples] at `rate` samples a second, exactly as long as its header promised."""
     soundfile = _soundfile()
     source = readable(part)
     with corrupt_as_skip(part, soundfile.LibsndfileError, OSError):
         samples, found_rate = soundfile.read(source, dtype="float32", always_2d=True)
     mono = samples.mean(axis=1)
-    return mono if found_rate == rate else np.asarray(_soxr().resample(mono, found_rate, rate), dtype=np.float32)
+    heard = mono if found_rate == rate else np.asarray(_soxr().resample(mono, found_rate, rate), dtype=np.float32)
+    # A resampler may round by one, and a compressed file end some samples early; the count was made from the header.
+    wanted = samples_at(measure(part), rate)
+    return np.pad(heard[:wanted], (0, max(0, wanted - len(heard))))
 
 
 def _soundfile() -> Any:

@@ -21,7 +21,12 @@ Media = list[tuple[MediaPart, Footprint]]
 
 
 def patch_tensors(
-    processor: Any, text: str, parts: Sequence[MediaPart], footprints: Sequence[Footprint]
+    processor: Any,
+    text: str,
+    parts: Sequence[MediaPart],
+    footprints: Sequence[Footprint],
+    *,
+    clip_pixels: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
     """Flat patches of pictures and clips (the Qwen-VL kind), by the image and video processors alone."""
     import torch
@@ -34,37 +39,79 @@ def patch_tensors(
         _check_grids("image", tensors["image_grid_thw"].tolist(), pictures)
     if clips := of_kind("video", parts, footprints):
         frames = [clip_frames(part, footprint) for part, footprint in clips]
-        made = processor.video_processor(videos=frames, do_sample_frames=False, return_tensors="pt")
+        bounds = {} if clip_pixels is None else {"size": dict(clip_pixels)}
+        made = processor.video_processor(videos=frames, do_sample_frames=False, return_tensors="pt", **bounds)
         tensors |= {name: made[name] for name in ("pixel_values_videos", "video_grid_thw")}
         _check_grids("video", tensors["video_grid_thw"].tolist(), clips)
         tensors["second_per_grid_ts"] = torch.tensor([footprint.seconds for _, footprint in clips])
     return tensors
 
 
+def patch_and_sound_tensors(
+    processor: Any,
+    text: str,
+    parts: Sequence[MediaPart],
+    footprints: Sequence[Footprint],
+    *,
+    clip_pixels: Mapping[str, int],
+) -> dict[str, Any]:
+    """Flat patches and mel frames (the Qwen3-Omni kind)."""
+    tensors = patch_tensors(processor, text, parts, footprints, clip_pixels=clip_pixels)
+    if "second_per_grid_ts" in tensors:
+        tensors["video_second_per_grid"] = tensors.pop("second_per_grid_ts")
+    if sounds := of_kind("audio", parts, footprints):
+        rate = sampling_rate(processor)
+        heard = processor.feature_extractor(
+            [audio.decode(part, rate) for part, _ in sounds],
+            sampling_rate=rate,
+            padding=True,
+            truncation=False,
+            return_attention_mask=True,
+            return_tensors="pt",
+        )
+        tensors["input_features"] = heard["input_features"]
+        tensors["feature_attention_mask"] = heard["attention_mask"]
+        frames = heard["attention_mask"].sum(-1).tolist()
+        _check_rows("audio", frames, sounds)
+    return tensors
+
+
 def processor_tensors(
-    processor: Any, text: str, parts: Sequence[MediaPart], footprints: Sequence[Footprint]
+    processor: Any,
+    text: str,
+    parts: Sequence[MediaPart],
+    footprints: Sequence[Footprint],
+    *,
+    nested: bool = True,
 ) -> dict[str, Any]:
     """Whatever the whole processor makes of the sample: right for any family, at the price of tokenising again.
 
-    Pictures are nested by sample, as transformers' own `apply_chat_template` hands them over: some processors show
-    several pictures of one sample otherwise than pictures of several samples.
+    Pictures are `nested` by sample, as transformers' own `apply_chat_template` hands them over: some processors show
+    several pictures of one sample otherwise than pictures of several samples, and few take no nesting.
     """
     pictures = of_kind("image", parts, footprints)
     clips = of_kind("video", parts, footprints)
     sounds = of_kind("audio", parts, footprints)
     inputs: dict[str, Any] = {}
     if pictures:
-        inputs["images"] = [[image.decode(part) for part, _ in pictures]]
+        decoded = [image.decode(part) for part, _ in pictures]
+        inputs["images"] = [decoded] if nested else decoded
     if clips:
         inputs["videos"] = [clip_frames(part, footprint) for part, footprint in clips]
         inputs["video_metadata"] = [clip_metadata(part, footprint) for part, footprint in clips]
         inputs["do_sample_frames"] = False
     if sounds:
-        rate = int((processor.feature_extractor or processor.audio_processor).sampling_rate)
+        rate = sampling_rate(processor)
         inputs["audio"] = [audio.decode(part, rate) for part, _ in sounds]
+        inputs["sampling_rate"] = rate
     first = processor.tokenizer.bos_token
     written = first is not None and text.startswith(first)
     return dict(processor(text=[text], return_tensors="pt", add_special_tokens=not written, **inputs))
+
+
+def sampling_rate(processor: Any) -> int:
+    """Samples a second that a processor wants; processors have two names for what listens."""
+    return int((getattr(processor, "feature_extractor", None) or processor.audio_processor).sampling_rate)
 
 
 def of_kind(kind: MediaKind, parts: Sequence[MediaPart], footprints: Sequence[Footprint]) -> Media:
@@ -101,6 +148,16 @@ def checked_ids(made: Mapping[str, Any], ids: Sequence[int]) -> None:
             found=f"{len(made['input_ids'][0])} tokens from the processor",
             wanted=f"the same {len(ids)} as counted",
             consequence="tokens and pixels would not match",
+        )
+
+
+def _check_rows(kind: MediaKind, found: list[int], media: Media) -> None:
+    wanted = [footprint.rows for _, footprint in media]
+    if found != wanted:
+        raise ExactnessError(
+            found=f"{found} rows of {kind} from the processor",
+            wanted=f"{wanted}, as counted from the headers",
+            consequence="tokens and features would not match",
         )
 
 

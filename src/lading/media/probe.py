@@ -14,18 +14,12 @@ from typing import Any
 
 from lading.errors import Reason, SkipSample
 from lading.fields import MediaKind
-from lading.records import AudioSize, Footprint, ImageSize, Size, VideoSize
+from lading.records import Footprint, ImageSize, Size, VideoSize
 
 Answer = tuple[list[str], list[int]]
 """For each medium, the text that replaces its mark, and its rows."""
 Rows = Callable[[Mapping[str, Any]], Sequence[int]]
 """Reads each medium's rows on its patch axis out of what a processor made."""
-
-
-def one_row_each(made: Mapping[str, Any]) -> Sequence[int]:
-    """A family that gives every medium one row."""
-    first = next(iter(made.values()))
-    return [1] * len(first)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,30 +81,6 @@ def image_probe(processor: Any, *, pad: str, rows: Rows) -> Probe:
         return texts, [int(count) for count in rows(made)]
 
     return Probe(kind="image", pad=pad, ask=ask)
-
-
-def audio_probe(processor: Any, *, pad: str, rows: Rows) -> Probe:
-    """A probe for sounds, through the processor's own `_process_audio`."""
-    import numpy as np
-
-    options = _options(processor)["audio_kwargs"]
-    rate = int(processor.feature_extractor.sampling_rate)
-
-    def ask(sizes: tuple[Size, ...]) -> Answer:
-        silence = [np.zeros(samples_at(size, rate), dtype=np.float32) for size in sizes if isinstance(size, AudioSize)]
-        made, texts = processor._process_audio(silence, **options)
-        return texts, [int(count) for count in rows(made)]
-
-    return Probe(kind="audio", pad=pad, ask=ask)
-
-
-def samples_at(size: AudioSize, rate: int) -> int:
-    """How many samples a sound has at another rate.
-
-    >>> samples_at(AudioSize(samples=44_100, rate=44_100), 16_000)
-    16000
-    """
-    return -(-size.samples * rate // size.rate)
 
 
 def _options(processor: Any) -> Any:

@@ -4,10 +4,12 @@ resize     the sizes processors give pictures and frames
 frames     which frames of a clip are used
 pictures   size → footprint of a picture
 clips      size → footprint of a clip
+sounds     size → footprint of a sound
 """
 
 from lading.media.geometry.clips import ClipGrid, StampedClipGrid
 from lading.media.geometry.pictures import PatchGrid
 from lading.media.geometry.resize import smart_resize, smart_resize_clip
+from lading.media.geometry.sounds import MelWindows
 
-__all__ = ["ClipGrid", "PatchGrid", "StampedClipGrid", "smart_resize", "smart_resize_clip"]
+__all__ = ["ClipGrid", "MelWindows", "PatchGrid", "StampedClipGrid", "smart_resize", "smart_resize_clip"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,16 +32,20 @@ class ClipGrid:
     """Where set, all frames of a clip share this many pixels (`cap_pixels_per_frame`)."""
 
     @classmethod
-    def read(cls, processor: Any, *, fps: float) -> ClipGrid:
-        """Take the numbers from a processor; `fps` is used where it sets neither `fps` nor `num_frames`."""
+    def read(cls, processor: Any, *, fps: float, pixels: Mapping[str, int] | None = None) -> ClipGrid:
+        """Take the numbers from a processor; `fps` is used where it sets neither `fps` nor `num_frames`.
+
+        `pixels` takes the place of the video processor's own bounds, for a processor that overrules them.
+        """
         numbers = processor.video_processor
+        bounds = numbers.size if pixels is None else pixels
         factor = numbers.patch_size * numbers.merge_size
         return cls(
             patch=numbers.patch_size,
             merge=numbers.merge_size,
             temporal=numbers.temporal_patch_size,
-            min_pixels=numbers.size["shortest_edge"],
-            max_pixels=numbers.size["longest_edge"],
+            min_pixels=bounds["shortest_edge"],
+            max_pixels=bounds["longest_edge"],
             min_frames=numbers.min_frames,
             max_frames=numbers.max_frames,
             fps=numbers.fps or fps,

@@ -1,0 +1,81 @@
+"""Phi-4-multimodal: a view of the whole picture and crops of it; sounds as mel frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lading.family import Family, Medium, TurnStyle
+from lading.fields import Field
+from lading.media.audio import samples_at
+from lading.media.pixels import processor_tensors
+from lading.media.probe import Answer, Probe
+from lading.records import AudioSize, ImageSize, Size
+
+IMAGE, AUDIO = "<|image|>", "<|audio|>"
+
+
+def _pictures(processor: Any) -> Probe:
+    """Its processor writes no replacement texts; the image processor counts tokens and crops itself."""
+    numbers = processor.image_processor
+
+    def ask(sizes: tuple[Size, ...]) -> Answer:
+        from PIL import Image
+
+        blanks = [Image.new("RGB", (size.width, size.height)) for size in sizes if isinstance(size, ImageSize)]
+        made = numbers(blanks)
+        crop = numbers.size["height"] * numbers.size["width"]
+        rows = [int(height) * int(width) // crop + 1 for height, width in made["image_sizes"]]
+        return [IMAGE * tokens for tokens in made["num_img_tokens"]], rows
+
+    return Probe(kind="image", pad=IMAGE, ask=ask)
+
+
+def _sounds(processor: Any) -> Probe:
+    listener = processor.audio_processor
+
+    def ask(sizes: tuple[Size, ...]) -> Answer:
+        import numpy as np
+
+        texts, rows = [], []
+        for size in sizes:
+            assert isinstance(size, AudioSize)
+            silence = np.zeros(samples_at(size, listener.sampling_rate), dtype=np.float32)
+            made = listener([silence], sampling_rate=listener.sampling_rate)
+            texts.append(AUDIO * int(made["audio_embed_sizes"][0]))
+            rows.append(int(made["audio_input_features"].shape[1]))
+        return texts, rows
+
+    return Probe(kind="audio", pad=AUDIO, ask=ask)
+
+
+def _tensors(processor: Any, *sample: Any) -> dict[str, Any]:
+    """A lone sound comes without a mask; beside a longer one in a pack it needs one."""
+    import torch
+
+    made = processor_tensors(processor, *sample, nested=False)
+    features = made.get("audio_input_features")
+    if features is not None:
+        made.setdefault("audio_attention_mask", torch.ones(features.shape[:2], dtype=torch.bool))
+    return made
+
+
+FAMILY = Family(
+    name="phi4_mm",
+    title="Phi-4-multimodal",
+    processors=("Phi4MultimodalProcessor",),
+    models=("Phi4MultimodalForCausalLM",),
+    turns=TurnStyle(opening="<|{role}|>", closing="<|end|>"),
+    media={
+        "image": Medium(mark=IMAGE, pad=IMAGE, geometry=_pictures),
+        "audio": Medium(mark=AUDIO, pad=AUDIO, geometry=_sounds),
+    },
+    fields={
+        "image_pixel_values": Field(axis="image", stretch=1),
+        "image_sizes": Field(axis="image"),
+        "image_attention_mask": Field(axis="image", stretch=1, pad=1),
+        "audio_input_features": Field(axis="audio", stretch=1),
+        "audio_embed_sizes": Field(axis="audio"),
+        "audio_attention_mask": Field(axis="audio", stretch=1),
+    },
+    tensors=_tensors,
+)

@@ -1,0 +1,44 @@
+"""Qwen3-Omni (the thinker): pictures, clips and sounds; time in fractions of a position."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from lading.family import Family, Medium, MRope, TurnStyle
+from lading.fields import Field
+from lading.media.geometry import ClipGrid, MelWindows, PatchGrid
+from lading.media.pixels import patch_and_sound_tensors
+
+# What `Qwen3OmniMoeProcessor` sets for clips, whatever its video processor says.
+CLIP_PIXELS = {"shortest_edge": 128 * 32 * 32, "longest_edge": 768 * 32 * 32}
+
+FAMILY = Family(
+    name="qwen3_omni",
+    title="Qwen3-Omni",
+    processors=("Qwen3OmniMoeProcessor",),
+    models=("Qwen3OmniMoeThinkerForConditionalGeneration", "Qwen3OmniMoeForConditionalGeneration"),
+    turns=TurnStyle(opening="<|im_start|>{role}\n", closing="<|im_end|>"),
+    media={
+        "image": Medium(mark="<|image_pad|>", pad="<|image_pad|>", geometry=PatchGrid.read),
+        "video": Medium(
+            mark="<|video_pad|>", pad="<|video_pad|>", geometry=partial(ClipGrid.read, fps=2.0, pixels=CLIP_PIXELS)
+        ),
+        "audio": Medium(mark="<|audio_pad|>", pad="<|audio_pad|>", geometry=MelWindows.read),
+    },
+    fields={
+        "pixel_values": Field(axis="image_patch"),
+        "image_grid_thw": Field(axis="image"),
+        "pixel_values_videos": Field(axis="video_patch"),
+        "video_grid_thw": Field(axis="video"),
+        "video_second_per_grid": Field(axis="video"),
+        "input_features": Field(axis="audio", stretch=-1),
+        "feature_attention_mask": Field(axis="audio", stretch=-1),
+    },
+    tensors=partial(patch_and_sound_tensors, clip_pixels=CLIP_PIXELS),
+    positions=MRope(
+        merge=lambda processor: int(processor.image_processor.merge_size),
+        tokens_per_second=13.0,
+        fractional=True,
+        after="last",
+    ),
+)
