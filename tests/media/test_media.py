@@ -68,6 +68,8 @@ def test_measuring_reads_no_pixels(tmp_path: Path, ending: str) -> None:
         image.decode(picture(str(path)))
     assert caught.value.reason == "corrupt_media"
     assert str(path) in str(caught.value)
+    with pytest.raises(SkipSample, match="cannot be read"), Image.open(path) as opened:
+        image.decode(picture(opened))
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,20 @@
 """Wires the rooms for one family: corpus and processor in, batches out. It contains no algorithms.
 
-config    what the user may ask for, checked all at once
-border    a processor, read once into typed records
-skip      the one place where any error may become a named skip
-samples   sample number → conversation, length or tensors
-packs     pack number → pack, in a worker
-accounts  the ledger as an epoch begins
-ranks     which rank this process is
-state     the cursor
-loader    the class a training loop iterates over
+    config    what the user may ask for, checked all at once
+    border    a processor, read once into typed records
+    skip      the one place where any error may become a named skip
+    samples   sample number → conversation, length or tensors
+    packs     pack number → pack, in a worker
+    accounts  the ledger as an epoch begins
+    ranks     which rank this process is
+    state     the cursor
+    loader    the class a training loop iterates over
+
+For whoever brings a data set of their own (the front door `vlm` does):
+
+    examples  rows → examples in the conversation form, lazily; mixture, preset: from meta files and the hub
+    encoder   one example → tensors
+    retry     replacing what fails, by a rule; journal: what workers replaced
 """
 
 from lading.loader.border import Border, load_processor, read_processor

@@ -37,7 +37,8 @@ def decode(part: MediaPart) -> Image.Image:
     from PIL import Image, ImageOps
 
     if isinstance(part.reference, Image.Image):
-        return to_rgb(part.reference)
+        with corrupt_as_skip(part, *_pil_errors()):
+            return to_rgb(part.reference)
     source = readable(part)
     with corrupt_as_skip(part, *_pil_errors()), Image.open(source) as picture:
         upright = _orientation(picture) == 1
@@ -61,6 +62,7 @@ def to_rgb(picture: Image.Image) -> Image.Image:
     >>> to_rgb(Image.new("I;16", (2, 2), 65535)).getpixel((0, 0))
     (255, 255, 255)
     """
+    picture.load()  # one that was opened but not read yet may turn out to be cut off
     if picture.mode == "RGB":
         return picture
     if picture.mode.startswith("I;16") or picture.mode == "I":

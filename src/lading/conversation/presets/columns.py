@@ -1,0 +1,55 @@
+"""What the presets share: a column's text, a column's medium, a question with its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lading.conversation.layout import Layout
+from lading.conversation.references import read_medium
+from lading.errors import Reason, SkipSample
+from lading.fields import MediaKind
+from lading.records import Conversation, MediaPart, Message, Row, TextPart
+
+
+def text(row: Row, column: str) -> str:
+    """The text of a column.
+
+    >>> from lading.records import SampleKey
+    >>> text(Row(key=SampleKey(index=0, source="s", where="s row 0"), value={"text": None}), "text")
+    Traceback (most recent call last):
+        ...
+    lading.errors.SkipSample: found NoneType in column 'text'; wanted text [s row 0]
+    """
+    value = row.value.get(column)
+    if not isinstance(value, str):
+        raise SkipSample(
+            Reason.BAD_ROW, found=f"{type(value).__name__} in column {column!r}", wanted="text", where=row.key.where
+        )
+    return value
+
+
+def medium(row: Row, column: str, kind: MediaKind) -> MediaPart:
+    """The medium of a column: a path, bytes, a decoded object, or `{"bytes": …, "path": …}` with extras.
+
+    >>> from lading.records import SampleKey
+    >>> row = Row(key=SampleKey(index=0, source="s", where="s row 0"), value={"image": {"path": "a.jpg"}})
+    >>> medium(row, "image", "image").reference
+    'a.jpg'
+    """
+    value = row.value.get(column)
+    where = f"{row.key.where}, column {column!r}"
+    empty = isinstance(value, Mapping) and not (value.get("bytes") or value.get("path"))
+    if value is None or empty or value in ("", b""):
+        raise SkipSample(Reason.MISSING_MEDIA, found=f"no {kind}", wanted="a path, bytes or an object", where=where)
+    return read_medium(kind, value, Layout(), where)
+
+
+def exchange(row: Row, shown: MediaPart, question: str, answer: str) -> Conversation:
+    """One medium, one question, one answer."""
+    return Conversation(
+        key=row.key,
+        messages=(
+            Message(role="user", parts=(shown, TextPart(text=question))),
+            Message(role="assistant", parts=(TextPart(text=answer),)),
+        ),
+    )

@@ -1,0 +1,80 @@
+"""UniMM-Chat: a picture and several turns about it, with `<image>` marks between the words."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+from lading.conversation.layout import Layout
+from lading.conversation.sharegpt import read_conversation
+from lading.errors import Reason, SkipSample
+from lading.records import Conversation, Row
+
+COLUMNS = ("image", "conversation")
+MARK = "<image>"
+LONGEST_PATH = 4096
+"""No operating system takes a longer path, so a longer text is the picture itself."""
+
+
+def read(row: Row) -> Conversation:
+    """The turns of the row, each mark replaced by the picture.
+
+    One picture stands at every mark, for all of them speak of it; of a list of pictures each mark takes the next.
+
+    >>> from lading.records import SampleKey
+    >>> turns = '[{"from": "human", "value": "Here: <image> Who?"}, {"from": "gpt", "value": "Ada."}]'
+    >>> value = {"image": "ada.jpg", "conversation": turns}
+    >>> talk = read(Row(key=SampleKey(index=0, source="unimm", where="unimm row 0"), value=value))
+    >>> [type(part).__name__ for part in talk.messages[0].parts]
+    ['TextPart', 'MediaPart', 'TextPart']
+    """
+    turns = _turns(row)
+    given = row.value.get("image")
+    if isinstance(given, (list, tuple)):
+        pictures = [_picture(picture, row.key.where) for picture in given]
+    else:
+        picture = _picture(given, row.key.where)
+        pictures = [] if picture is None else [picture] * max(1, _marks(turns))
+    return read_conversation(Row(key=row.key, value={"conversations": turns, "images": pictures}), Layout())
+
+
+def _turns(row: Row) -> list[Any]:
+    turns = row.value.get("conversation")
+    if isinstance(turns, str):
+        try:
+            turns = json.loads(turns)
+        except json.JSONDecodeError as error:
+            raise SkipSample(
+                Reason.MALFORMED_JSON,
+                found=f"malformed JSON in column 'conversation' ({error.msg} at {error.pos})",
+                wanted='[{"from": …, "value": …}, …]',
+                where=row.key.where,
+            ) from error
+    if not isinstance(turns, list):
+        raise SkipSample(
+            Reason.BAD_ROW,
+            found=f"a {type(turns).__name__} in column 'conversation'",
+            wanted='[{"from": …, "value": …}, …]',
+            where=row.key.where,
+        )
+    return turns
+
+
+def _marks(turns: list[Any]) -> int:
+    return sum(str(turn.get("value", "")).count(MARK) for turn in turns if isinstance(turn, dict))
+
+
+def _picture(value: Any, where: str) -> Any:
+    """A picture as a row gives it; one written out as base64 text becomes bytes."""
+    if not isinstance(value, str) or value.startswith("data:") or len(value) <= LONGEST_PATH:
+        return value or None
+    try:
+        return base64.b64decode(value, validate=True)
+    except ValueError as error:
+        raise SkipSample(
+            Reason.CORRUPT_MEDIA,
+            found=f"a picture as {len(value)} characters of text that is not base64 ({error})",
+            wanted="a path, bytes, an object or base64",
+            where=where,
+        ) from error

@@ -1,0 +1,248 @@
+"""`nemo_automodel.components.datasets.vlm.datasets`, under its names.
+
+Every `make_…_dataset` gives examples in the conversation form (`conversation/export.py`). Nothing here opens a picture
+before it is asked for, and nothing draws from a global generator.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lading.conversation import Layout
+from lading.conversation.export import from_example
+from lading.conversation.presets import cord_v2, cv17, medpix, rdr, unimm_chat
+from lading.errors import ConfigError, UnknownName
+from lading.ledger import Ledger
+from lading.loader.border import read_processor
+from lading.loader.encoder import Encoder, as_inputs
+from lading.loader.example_stats import Timing, collect, summary
+from lading.loader.examples import Example, Examples, read_example
+from lading.loader.mixture import load, open_mixture, own_share
+from lading.loader.preset import open_preset
+from lading.loader.retry import Indexed, Replacing
+from lading.records import Conversation, Encoded, Row, SampleKey
+from lading.sources.hub import LOAD_OPTIONS
+from lading.sources.json_array import JsonArrayFile
+from lading.sources.jsonl import JsonlFile
+from lading.sources.meta import COLUMNS, TAGS
+from lading.sources.shard import rows_of_rank
+
+logger = logging.getLogger(__name__)
+
+
+def make_rdr_dataset(path_or_dataset: Any = "quintend/rdr-items", split: str = "train", **kwargs: Any) -> Examples:
+    """RDR (columns `image`, `text`): describe the picture.
+
+    This and the next four read a hub id, a local folder (saved by `save_to_disk`, or one `load_dataset` understands) or
+    an open `Dataset`; `split` may be cut (`train[:10]`). They give a lazy sequence: a row is read when it is asked for,
+    and of its picture the header alone. Of further arguments, those in `sources.hub.LOAD_OPTIONS` go to `load_dataset`
+    and `prompt` replaces the question; others are warned about and ignored.
+    """
+    return _preset(path_or_dataset, split, kwargs, read=rdr.read, columns=rdr.COLUMNS, own=("prompt",))
+
+
+def make_cord_v2_dataset(
+    path_or_dataset: Any = "naver-clova-ix/cord-v2", split: str = "train", **kwargs: Any
+) -> Examples:
+    """CORD-v2 (columns `image`, `ground_truth`): the receipt as token text; `seed` chooses among several parses."""
+    return _preset(path_or_dataset, split, kwargs, read=cord_v2.read, columns=cord_v2.COLUMNS, own=("prompt", "seed"))
+
+
+def make_medpix_dataset(
+    path_or_dataset: Any = "medpix-dataset/medpix-dataset", split: str = "train", **kwargs: Any
+) -> Examples:
+    """MedPix (columns `image_id`, `question`, `answer`)."""
+    return _preset(path_or_dataset, split, kwargs, read=medpix.read, columns=medpix.COLUMNS, own=())
+
+
+def make_cv17_dataset(
+    path_or_dataset: Any = "ysdede/commonvoice_17_tr_fixed", split: str = "train", **kwargs: Any
+) -> Examples:
+    """CommonVoice 17 (columns `audio`, `transcription`): write down what is said.
+
+    The recording stands in the conversation as it is stored, and beside it decoded: `audio` is (samples [T], rate).
+    `sampling_rate` asks for another rate than the recording's own, as does the column's `Audio(sampling_rate=…)`.
+    """
+    own = ("prompt", "sampling_rate")
+    return _preset(path_or_dataset, split, kwargs, read=cv17.read, columns=cv17.COLUMNS, own=own, sound=True)
+
+
+def make_unimm_chat_dataset(
+    path_or_dataset: Any = "Yirany/UniMM-Chat", split: str = "train", **kwargs: Any
+) -> Examples:
+    """UniMM-Chat (columns `image`, `conversation`): several turns, the picture at every `<image>` mark."""
+    return _preset(path_or_dataset, split, kwargs, read=unimm_chat.read, columns=unimm_chat.COLUMNS, own=())
+
+
+def _preset(
+    path_or_dataset: Any, split: str, options: dict[str, Any], *, own: Sequence[str], **preset: Any
+) -> Examples:
+    _warn_about_unknown(options, (*own, *LOAD_OPTIONS), "options of this data set")
+    return open_preset(path_or_dataset, split, options, own=own, **preset)
+
+
+def _warn_about_unknown(given: Iterable[str], known: Sequence[str], where: str) -> None:
+    for name in given:
+        if name not in known:
+            logger.warning("ignored an option: %s", UnknownName(kind="option", name=name, known=known, where=where))
+
+
+def _convert_sharegpt_to_conversation(
+    example: Mapping[str, Any],
+    columns: Mapping[str, str] | None = None,
+    tags: Mapping[str, str] | None = None,
+    media_dir: str | None = None,
+) -> Example:
+    """One ShareGPT row as an example; `<image>`, `<video>` and `<audio>` marks become media at their places.
+
+    >>> row = {"conversations": [{"from": "human", "value": "<image>Who?"}, {"from": "gpt", "value": "Ada."}],
+    ...        "images": ["ada.jpg"]}
+    >>> _convert_sharegpt_to_conversation(row, media_dir="pictures")["conversation"][0]["content"]
+    [{'type': 'image', 'image': 'pictures/ada.jpg'}, {'type': 'text', 'text': 'Who?'}]
+    """
+    for kind, names, known in (("column", columns, COLUMNS), ("tag", tags, TAGS)):
+        for name in names or ():
+            if name not in known:
+                raise UnknownName(kind=kind, name=name, known=known)
+    layout = Layout(columns=columns or {}, tags=tags or {}, media_dir=Path(media_dir) if media_dir else None)
+    return read_example(Row(key=SampleKey(index=0, source="(example)", where="(example)"), value=example), layout)
+
+
+def _load_json_or_jsonl(file_path: str | Path) -> list[dict[str, Any]]:
+    """All rows of a JSON array or a JSONL file."""
+    path = Path(file_path)
+    file = JsonArrayFile(path) if path.suffix == ".json" else JsonlFile(path)
+    return [dict(file.read(number)) for number in range(len(file))]
+
+
+def _load_jsonl_for_rank(
+    file_path: str | Path, sample_ratio: float, rank: int, world_size: int
+) -> tuple[list[dict[str, Any]], int]:
+    """One rank's rows of a JSONL file and the number of rows in it; only those rows are parsed.
+
+    The ratio comes first (`Random(42).sample` over all rows; above 1, whole repeats before it), then
+    `[rank::world_size]`, for every ratio.
+    """
+    file = JsonlFile(Path(file_path))
+    numbers = rows_of_rank(len(file), sample_ratio, rank, world_size)
+    return [dict(file.read(number)) for number in numbers.tolist()], len(file)
+
+
+def _collect_sample_stats(examples: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Images, videos, text-only samples and an estimate of tokens (and `n_audios`)."""
+    return collect(examples)
+
+
+def _log_dataset_loading_summary(
+    timings: Sequence[Timing], wall_time: float, total_samples: int, rank: int | None = None
+) -> None:
+    """Log how long each data set took and what is in it."""
+    logger.info("%s", summary(timings, wall_time, total_samples, rank))
+
+
+class _ExamplesWithStats(list[Example]):
+    """A list of examples that carries its statistics.
+
+    >>> examples = _ExamplesWithStats([{"conversation": []}])
+    >>> examples.stats = _collect_sample_stats(examples)
+    """
+
+    __slots__ = ("stats",)
+    stats: dict[str, int]
+
+
+def make_meta_dataset(
+    path_or_dataset: str | Path,
+    dataset_names: Sequence[str] | None = None,
+    split: str = "train",
+    shard_data: bool = False,
+    rank: int | None = None,
+    world_size: int | None = None,
+    *,
+    lazy: bool = False,
+    strict: bool = True,
+    **kwargs: Any,
+) -> _ExamplesWithStats | Examples:
+    """The data sets of a meta file as one list of examples, with `.stats`.
+
+    With `shard_data`, a rank gets every `world_size`-th sample of every data set, after its ratio. Shares may differ by
+    one sample for each data set, because none is cut off: let every rank take the steps of the largest share,
+    `stats["n_samples_largest_share"]`, which is the same number on all ranks, and begin its own share again if it runs
+    out; then all stay in step.
+
+    `lazy` gives the same examples as a sequence over the memory-mapped files: nothing is parsed before it is asked for.
+    A row that cannot be used is raised at once, with its place; with `strict=False` it is left out, logged by name and
+    counted in `stats["n_dropped"]`. `split` is unused, like further arguments, which are warned about.
+    """
+    del split
+    _warn_about_unknown(kwargs, ("lazy", "strict"), "make_meta_dataset")
+    if dataset_names is not None and not dataset_names:
+        raise ConfigError(found="an empty list of data set names", wanted="names, or None for all of them")
+    names = [dataset_names] if isinstance(dataset_names, str) else dataset_names
+    mixture = open_mixture(path_or_dataset, names, *own_share(shard_data, rank, world_size))
+    if lazy:
+        return mixture.examples
+    loaded = load(mixture, strict=strict)
+    for entry in loaded.dropped:
+        logger.warning("left out %s: %s", entry.key, entry.detail)
+    _log_dataset_loading_summary(loaded.timings, loaded.seconds, len(loaded.examples), mixture.rank)
+    examples = _ExamplesWithStats(loaded.examples)
+    examples.stats = {**loaded.stats, "n_samples_largest_share": mixture.largest}
+    return examples
+
+
+class PreTokenizedDatasetWrapper(Replacing):
+    """Tokenises a sample when it is asked for, so that a collate function need only pad.
+
+    A sample is a dict of `input_ids`, `attention_mask` and `labels` [T] (unshifted), and its media tensors. One that is
+    longer than `max_length` once its media are counted in, or that fails in any other way, is replaced: by whom is a
+    function of (seed, epoch, index, attempt), and is written into the `ledger` if one is given (`account()` gathers
+    what workers wrote). With `max_retries` used up, `TooManyFailures` lists the causes.
+
+    No placeholder picture is put into a sample without media: it would be seen by the sample's own tokens. A batch gets
+    one, where it is needed, behind all real documents.
+    """
+
+    def __init__(
+        self,
+        dataset: Indexed,
+        processor: Any,
+        max_length: int | None = None,
+        max_retries: int = 10,
+        seed: int = 0,
+        ledger: Ledger | None = None,
+    ) -> None:
+        if max_length is not None and max_length < 1:
+            raise ConfigError(found=f"max_length {max_length}", wanted="1 or more, or None", where=type(self).__name__)
+        super().__init__(dataset, max_retries=max_retries, seed=seed, ledger=ledger)
+        self.processor, self.max_length = processor, max_length
+        self.encoder = Encoder(border=read_processor(processor), max_length=max_length)
+
+    def conversation(self, index: int) -> Conversation:
+        """What a sample says, before it is tokenised."""
+        return from_example(self.dataset[index], self.key(index))
+
+    def encoded(self, index: int) -> Encoded:
+        """Sample `index` itself, with the counts of its media; `SkipSample` where `[index]` would replace it."""
+        return self.encoder.encode(self.conversation(index))
+
+    def fetch(self, index: int) -> Any:
+        """One sample as tensors."""
+        return as_inputs(self.encoded(index))
+
+
+class RobustDatasetWrapper(Replacing):
+    """Any data set, with samples that fail replaced by the rules of `PreTokenizedDatasetWrapper`.
+
+    >>> class Halves:
+    ...     def __len__(self): return 4
+    ...     def __getitem__(self, index): return 12 // index
+    >>> RobustDatasetWrapper(Halves())[0] in (12, 6, 4)
+    True
+    """
+
+    def __init__(self, dataset: Indexed, max_retries: int = 10, seed: int = 0, ledger: Ledger | None = None) -> None:
+        super().__init__(dataset, max_retries=max_retries, seed=seed, ledger=ledger)

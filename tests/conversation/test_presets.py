@@ -1,0 +1,132 @@
+import base64
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lading.conversation.export import to_example
+from lading.conversation.presets import cord_v2, cv17, medpix, rdr, unimm_chat
+from lading.errors import SkipSample
+from lading.records import Conversation, Row, SampleKey
+
+Read = Callable[..., Conversation]
+
+
+def row(value: dict[str, Any], index: int = 0) -> Row:
+    return Row(key=SampleKey(index=index, source="s", where=f"s train row {index}"), value=value)
+
+
+def content(read: Read, value: dict[str, Any], index: int = 0, **options: Any) -> list[list[Any]]:
+    """Per turn, its text and references."""
+    example = to_example(read(row(value, index), **options))
+    return [[part[part["type"]] for part in turn["content"]] for turn in example["conversation"]]
+
+
+@pytest.mark.parametrize(
+    ("read", "value", "wanted"),
+    [
+        (rdr.read, {"image": "a.png", "text": "A boot."}, [["a.png", rdr.PROMPT], ["A boot."]]),
+        (
+            medpix.read,
+            {"image_id": {"bytes": b"png", "path": None}, "question": "Which organ?", "answer": "Liver."},
+            [[b"png", "Which organ?"], ["Liver."]],
+        ),
+        (
+            cv17.read,
+            {"audio": {"bytes": None, "path": "a.mp3"}, "transcription": "Merhaba."},
+            [["a.mp3", cv17.PROMPT], ["Merhaba."]],
+        ),
+    ],
+)
+def test_a_medium_a_question_and_an_answer(read: Read, value: dict[str, Any], wanted: list[list[Any]]) -> None:
+    assert content(read, value) == wanted
+    assert [turn.role for turn in read(row(value)).messages] == ["user", "assistant"]
+
+
+def test_the_prompt_can_be_another() -> None:
+    assert content(rdr.read, {"image": "a.png", "text": "x"}, prompt="Was ist das?")[0] == ["a.png", "Was ist das?"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"b": "2", "a": "1", "c": {"y": 1, "x": 2}}, "<s_c><s_y>1</s_y><s_x>2</s_x></s_c><s_b>2</s_b><s_a>1</s_a>"),
+        ([{"nm": "tea"}, {"nm": "pie"}], "<s_nm>tea</s_nm><sep/><s_nm>pie</s_nm>"),
+        ({"menu": ["tea", "pie", 3]}, "<s_menu>tea<sep/>pie<sep/>3</s_menu>"),
+        ({"text_sequence": "plain words"}, "plain words"),
+        ({"empty": {}}, "<s_empty></s_empty>"),
+    ],
+)
+def test_json_becomes_token_text(value: Any, text: str) -> None:
+    assert cord_v2.token_text(value) == text
+    truth = json.dumps({"gt_parse": value})
+    assert content(cord_v2.read, {"image": "r.png", "ground_truth": truth})[1] == [text]
+
+
+def test_one_of_several_parses_by_seed_and_number_alone() -> None:
+    value = {"image": "r.png", "ground_truth": json.dumps({"gt_parses": [{"a": n} for n in range(5)]})}
+    first = [content(cord_v2.read, value, index=index)[1][0] for index in range(50)]
+    backwards = [content(cord_v2.read, value, index=index)[1][0] for index in reversed(range(50))]
+    assert first == backwards[::-1]
+    assert set(first) == {f"<s_a>{n}</s_a>" for n in range(5)}
+    assert first != [content(cord_v2.read, value, index=index, seed=1)[1][0] for index in range(50)]
+
+
+def turns(*values: str) -> str:
+    return json.dumps([{"from": ("human", "gpt")[place % 2], "value": text} for place, text in enumerate(values)])
+
+
+def test_marks_between_words() -> None:
+    value = {"image": "a.png", "conversation": turns("Look: <image> Who?", "Ada.", "And <image>here?", "Ada again.")}
+    assert content(unimm_chat.read, value) == [
+        ["Look: ", "a.png", " Who?"],
+        ["Ada."],
+        ["And ", "a.png", "here?"],
+        ["Ada again."],
+    ]
+
+
+def test_a_list_of_pictures_is_taken_in_order() -> None:
+    value = {"image": ["a.png", "b.png"], "conversation": turns("<image>or<image>?", "The first.")}
+    assert content(unimm_chat.read, value)[0] == ["a.png", "or", "b.png", "?"]
+
+
+@pytest.mark.parametrize("prefix", ["", "data:image/png;base64,"])
+def test_a_picture_written_out_as_text(prefix: str) -> None:
+    value = {"image": prefix + base64.b64encode(b"x" * 5000).decode(), "conversation": turns("<image>", "x")}
+    assert content(unimm_chat.read, value)[0] == [b"x" * 5000]
+
+
+CORD = {"image": "r.png"}
+
+
+@pytest.mark.parametrize(
+    ("read", "value", "reason", "said"),
+    [
+        (rdr.read, {"image": None, "text": "x"}, "missing_media", "found no image"),
+        (rdr.read, {"image": {"bytes": None, "path": None}, "text": "x"}, "missing_media", "column 'image'"),
+        (rdr.read, {"image": "a.png", "text": 7}, "bad_row", "found int in column 'text'; wanted text"),
+        (medpix.read, {"image_id": "a.png", "question": "x"}, "bad_row", "in column 'answer'"),
+        (cv17.read, {"audio": None, "transcription": "x"}, "missing_media", "found no audio"),
+        (cord_v2.read, {**CORD, "ground_truth": "{oops"}, "malformed_json", "wanted {\"gt_parse\""),
+        (cord_v2.read, {**CORD, "ground_truth": '{"meta": 1}'}, "bad_row", "ground truth with meta; wanted gt_parse"),
+        (cord_v2.read, {**CORD, "ground_truth": '{"gt_parses": []}'}, "bad_row", "at least one parse"),
+        (cord_v2.read, {**CORD, "ground_truth": "[1]"}, "bad_row", "no keys"),
+        (unimm_chat.read, {"image": "a", "conversation": "[oops"}, "malformed_json", "column 'conversation'"),
+        (unimm_chat.read, {"image": "a", "conversation": "{}"}, "bad_row", "a dict in column 'conversation'"),
+        (unimm_chat.read, {"image": "a", "conversation": turns("Hi", "Ho")}, "media_without_marks", "1 more image"),
+        (unimm_chat.read, {"image": None, "conversation": turns("<image>", "Ho")}, "marks_without_media", "more"),
+        (unimm_chat.read, {"image": ["a"], "conversation": turns("<image><image>", "")}, "marks_without_media", ""),
+        (unimm_chat.read, {"image": "a", "conversation": turns("<image>")}, "no_assistant_turn", "only user turns"),
+        (unimm_chat.read, {"image": "data:image/png;base64,?", "conversation": turns("<image>", "o")}, "corrupt_media",
+         "not base64"),
+        (unimm_chat.read, {"image": "?" * 5000, "conversation": turns("<image>", "o")}, "corrupt_media", "not base64"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_named(read: Read, value: dict[str, Any], reason: str, said: str) -> None:
+    with pytest.raises(SkipSample) as caught:
+        read(row(value, index=3))
+    assert caught.value.reason == reason
+    assert said in str(caught.value)
+    assert "s train row 3" in caught.value.where
