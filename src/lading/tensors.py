@@ -149,8 +149,8 @@ def shift(labels: Tensor, lengths: Iterable[int]) -> Tensor:
     return shifted
 
 
-def pad(tensor: Tensor, length: int, field: Field, value: int | None = None) -> Tensor:
-    """Lengthen a token field at its end.
+def pad(tensor: Tensor, length: int, field: Field, value: int | None = None, *, left: bool = False) -> Tensor:
+    """Lengthen a token field at its end, or on its left.
 
     >>> pad(torch.tensor([4, 5]), 4, Field(axis="token", pad=-100)).tolist()
     [4, 5, -100, -100]
@@ -165,7 +165,7 @@ def pad(tensor: Tensor, length: int, field: Field, value: int | None = None) -> 
         filling = torch.arange(missing, dtype=tensor.dtype).expand(shape)
     else:
         filling = tensor.new_full(shape, wanted)
-    return torch.cat([tensor, filling], dim=field.dim)
+    return torch.cat([filling, tensor] if left else [tensor, filling], dim=field.dim)
 
 
 def stack(rows: Sequence[Tensor]) -> Tensor:

@@ -120,7 +120,7 @@ def test_counted_length_equals_encoded_length(target: tuple[str, str]) -> None:
     border = border_of(target)
     samples = _samples(border)
     for talk, sample in zip(_talks(border), _encoded(border), strict=True):
-        outline = border.tokeniser.outline([(talk, samples._footprints(talk))])[0]
+        outline = border.tokeniser.outline([(talk, samples.footprints(talk))])[0]
         assert not isinstance(outline, SkipSample)
         assert outline.length.tokens == len(sample.tensors["input_ids"])
         assert outline.length.label_tokens == int((sample.tensors["labels"] != IGNORE_INDEX).sum())

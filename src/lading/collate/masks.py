@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch.nn.attention.flex_attention import BlockMask
 
 
 def block_causal(document_ids: Tensor) -> Tensor:
@@ -33,3 +38,16 @@ def cumulative_lengths(document_ids: Tensor) -> Tensor:
     borders = torch.nonzero(torch.diff(document_ids)).flatten() + 1
     ends = torch.tensor([len(document_ids)], device=document_ids.device)
     return torch.cat([torch.zeros_like(ends), borders, ends]).to(torch.int32)
+
+
+def flex_mask(document_ids: Tensor) -> BlockMask:
+    """[B, S] document ids → the block mask of `flex_attention`: only blocks that hold something are ever computed."""
+    from torch.nn.attention.flex_attention import create_block_mask
+
+    def sees(row: Tensor, head: Tensor, query: Tensor, seen: Tensor) -> Tensor:
+        del head
+        same = document_ids[row, query] == document_ids[row, seen]
+        return same & (query >= seen)
+
+    rows, length = document_ids.shape
+    return create_block_mask(sees, rows, None, length, length, device=str(document_ids.device))

@@ -8,13 +8,14 @@ Other packages add theirs with an entry point in the group `lading.families`, wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
 from lading.errors import ConfigError, UnknownName
 from lading.family import Family
+from lading.fields import Field
 
 GROUP = "lading.families"
 
@@ -66,6 +67,16 @@ def for_processor(class_name: str) -> Family:
             return family
     known = [processor for family in all_families() for processor in family.processors]
     raise UnknownName(kind="processor class", name=class_name, known=known, where="families")
+
+
+def table_for(names: Iterable[str]) -> Mapping[str, Field]:
+    """What the rows of these media inputs count: the table of the first family that has all of them."""
+    wanted = set(names)
+    for family in all_families():
+        if wanted <= set(family.table):
+            return family.table
+    known = {name for family in all_families() for name in family.fields}
+    raise UnknownName(kind="media inputs", name=", ".join(sorted(wanted)), known=known, where="families")
 
 
 def _checked(family: object, name: str) -> Family:

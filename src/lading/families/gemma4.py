@@ -14,7 +14,12 @@ FAMILY = Family(
     title="Gemma 4",
     processors=("Gemma4Processor",),
     models=("Gemma4ForConditionalGeneration",),
-    turns=TurnStyle(opening="<|turn>{role}\n", closing="<turn|>", names={"assistant": "model"}),
+    turns=TurnStyle(
+        opening="<|turn>{role}\n",
+        closing="<turn|>",
+        names={"assistant": "model"},
+        unsaid=("<|channel>thought\n<channel|>",),
+    ),
     media={
         "image": Medium(
             mark="<|image|>",

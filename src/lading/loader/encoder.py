@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lading.errors import Reason, SkipSample
 from lading.loader.border import Border
 from lading.loader.samples import Samples
-from lading.records import Conversation, Encoded
+from lading.records import Conversation, Document, Encoded
 from lading.sources import Corpus
 
 if TYPE_CHECKING:
@@ -36,13 +36,18 @@ class Encoder:
         return encoded
 
 
-def as_inputs(encoded: Encoded) -> dict[str, Tensor]:
+class SampleInputs(dict[str, "Tensor"]):
+    """The tensors of one sample by name, with the document they belong to: its counts travel with it."""
+
+    document: Document
+
+
+def as_inputs(encoded: Encoded) -> SampleInputs:
     """A sample for a collate function: `input_ids`, `attention_mask` and `labels` [T], and its media tensors."""
     import torch
 
     ids = encoded.tensors["input_ids"]
-    return {
-        "input_ids": ids,
-        "attention_mask": torch.ones_like(ids),
-        **{name: tensor for name, tensor in encoded.tensors.items() if name != "input_ids"},
-    }
+    inputs = SampleInputs(input_ids=ids, attention_mask=torch.ones_like(ids))
+    inputs.update({name: tensor for name, tensor in encoded.tensors.items() if name != "input_ids"})
+    inputs.document = encoded.document
+    return inputs

@@ -83,11 +83,11 @@ class Samples:
                 consequence="the corpus changed since it was counted, or the count is wrong",
             )
         conversation = outline.conversation
-        return self.policy.attempt(conversation.key, lambda: self._with_pixels(outline, self._footprints(conversation)))
+        return self.policy.attempt(conversation.key, lambda: self._with_pixels(outline, self.footprints(conversation)))
 
     def encode_conversation(self, conversation: Conversation) -> Encoded:
         """A conversation from elsewhere, as tensors."""
-        footprints = self._footprints(conversation)
+        footprints = self.footprints(conversation)
         outline = self.border.tokeniser.outline([(conversation, footprints)])[0]
         if isinstance(outline, SkipSample):
             raise outline
@@ -95,9 +95,9 @@ class Samples:
 
     def _sized(self, key: SampleKey) -> tuple[Conversation, list[Footprint]]:
         conversation = self.conversation(key.index)
-        return conversation, self._footprints(conversation)
+        return conversation, self.footprints(conversation)
 
-    def _footprints(self, conversation: Conversation) -> list[Footprint]:
+    def footprints(self, conversation: Conversation) -> list[Footprint]:
         """What each medium takes up, in reading order; the media of one kind are looked at together."""
         sizes: dict[MediaKind, list[Size]] = {kind: [] for kind in MEDIA_KINDS}
         for part in conversation.media:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from lading.records import AudioSize, MediaPart
 
 def measure(part: MediaPart) -> AudioSize:
     """Samples in one channel and samples a second; nothing is decoded."""
+    if (given := _given_samples(part)) is not None:
+        return AudioSize(samples=len(given[0]), rate=given[1])
     soundfile = _soundfile()
     source = readable(part)
     with corrupt_as_skip(part, soundfile.LibsndfileError, OSError):
@@ -32,15 +35,31 @@ def samples_at(size: AudioSize, rate: int) -> int:
 
 def decode(part: MediaPart, rate: int) -> NDArray[np.float32]:
     """The sound as one channel [samples] at `rate` samples a second, exactly as long as its header promised."""
-    soundfile = _soundfile()
-    source = readable(part)
-    with corrupt_as_skip(part, soundfile.LibsndfileError, OSError):
-        samples, found_rate = soundfile.read(source, dtype="float32", always_2d=True)
-    mono = samples.mean(axis=1)
+    mono, found_rate = _given_samples(part) or _read(part)
     heard = mono if found_rate == rate else np.asarray(_soxr().resample(mono, found_rate, rate), dtype=np.float32)
     # A resampler may round by one, and a compressed file end some samples early; the count was made from the header.
     wanted = samples_at(measure(part), rate)
     return np.pad(heard[:wanted], (0, max(0, wanted - len(heard))))
+
+
+def _read(part: MediaPart) -> tuple[NDArray[np.float32], int]:
+    soundfile = _soundfile()
+    source = readable(part)
+    with corrupt_as_skip(part, soundfile.LibsndfileError, OSError):
+        samples, rate = soundfile.read(source, dtype="float32", always_2d=True)
+    return samples.mean(axis=1), int(rate)
+
+
+def _given_samples(part: MediaPart) -> tuple[NDArray[np.float32], int] | None:
+    """A sound that came decoded: (samples, rate), or as `datasets` gives it, {"array": …, "sampling_rate": …}."""
+    reference = part.reference
+    if isinstance(reference, Mapping) and {"array", "sampling_rate"} <= set(reference):
+        reference = (reference["array"], reference["sampling_rate"])
+    if not (isinstance(reference, tuple) and len(reference) == 2 and isinstance(reference[0], np.ndarray)):
+        return None
+    samples = np.asarray(reference[0], dtype=np.float32)
+    # The longer axis is time, whichever way the channels lie.
+    return (samples if samples.ndim == 1 else samples.mean(axis=int(np.argmin(samples.shape)))), int(reference[1])
 
 
 def _soundfile() -> Any:

@@ -68,6 +68,14 @@ class Outline:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Unexpanded:
+    """A conversation's tokens before its media are put in."""
+
+    ids: NDArray[np.int64]
+    spans: tuple[Span, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class _Rendered:
     conversation: Conversation
     text: str
@@ -95,6 +103,17 @@ class Tokeniser:
         return [
             self._finished_or_skip(item, next(encodings)) if isinstance(item, _Rendered) else item for item in rendered
         ]
+
+    def unexpanded(self, conversation: Conversation) -> Unexpanded:
+        """Ids and spans of a conversation with every mark left as the template wrote it: no media are needed."""
+        text = self.render(conversation)
+        marks = {kind: medium.mark for kind, medium in self.media.items()}
+        spans = assistant_spans(text, conversation, self.turns, marks)
+        encoding = self.encode_batch([text])[0]
+        return Unexpanded(
+            ids=np.array(encoding.ids, dtype=np.int64),
+            spans=tuple(token_span(encoding, start, stop) for start, stop in spans),
+        )
 
     def _rendered_or_skip(self, conversation: Conversation, footprints: Sequence[Footprint]) -> _Rendered | SkipSample:
         try:

@@ -1,0 +1,292 @@
+"""`nemo_automodel.components.datasets.vlm.collate_fns`, under its names.
+
+A collate function takes examples (`{"conversation": …}`) and gives a dictionary: `input_ids`, `attention_mask` and
+`labels` [B, T], the media tensors of the family, and `n_images_per_sample` and its like, which say whose they are. As
+the page says, labels are shifted here, once: they lose their first place and everything else its last, so a model that
+shifts by itself must be given `shift_labels=batch["labels"]`.
+
+All functions share one way (`loader/batches.py`); what differs between families is declared in `families/`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+
+from lading.collate.pages import pad_samples, shift_batch
+from lading.conversation.export import from_example
+from lading.errors import ConfigError
+from lading.families import all_families
+from lading.loader.batches import border_of, collate_examples, conversations_of, exact_lengths, fitting
+from lading.loader.encoder import SampleInputs
+from lading.loader.retry import Indexed
+from lading.media import image
+from lading.media.geometry import PatchGrid
+from lading.records import SampleKey
+from lading.vlm.datasets import RobustDatasetWrapper
+from lading.vlm.gemma4_prefix import _GEMMA4_MODEL_TURN, _GEMMA4_THINKING_PREFIX, _inject_thinking_prefix_tokens
+from lading.vlm.labels import (
+    _IMSTART_TEMPLATE_PROCESSORS,
+    _decode_single_token,
+    _extract_assistant_text,
+    _find_pattern_indices,
+    _get_assistant_marker,
+    _get_stop_token_id,
+    build_labels,
+    build_labels_from_template,
+)
+from lading.vlm.nemotron_parse import nemotron_parse_collate_fn
+from lading.vlm.packed_collater import neat_packed_vlm_collater
+
+__all__ = [
+    "COLLATE_FNS",
+    "_GEMMA4_MODEL_TURN",
+    "_GEMMA4_THINKING_PREFIX",
+    "_IMSTART_TEMPLATE_PROCESSORS",
+    "_count_media_per_sample",
+    "_decode_single_token",
+    "_drop_overlong_samples",
+    "_ensure_rgb",
+    "_estimate_media_tokens",
+    "_expand_image_tokens",
+    "_extract_assistant_text",
+    "_extract_image_config",
+    "_extract_media_from_conversations",
+    "_find_pattern_indices",
+    "_get_assistant_marker",
+    "_get_stop_token_id",
+    "_inject_thinking_prefix_tokens",
+    "build_labels",
+    "build_labels_from_template",
+    "default_collate_fn",
+    "gemma4_prefix_collate_fn",
+    "kimi_k25_vl_collate_fn",
+    "kimi_vl_collate_fn",
+    "make_robust_collate",
+    "neat_packed_vlm_collater",
+    "nemotron_parse_collate_fn",
+    "pad_collate_fn",
+    "phi4_mm_collate_fn",
+    "qwen2_5_collate_fn",
+    "qwen3_omni_collate_fn",
+]
+
+logger = logging.getLogger(__name__)
+
+Examples = Sequence[Mapping[str, Any]]
+Batch = dict[str, Any]
+
+
+def make_robust_collate(
+    dataset: Indexed, collate_fn: Callable[[list[Any]], Any], max_retries: int = 10
+) -> Callable[[Sequence[Any]], Any]:
+    """Wrap `collate_fn` so that, when it fails, the whole batch is drawn again from `dataset`, by a rule."""
+    return RobustDatasetWrapper(dataset, max_retries=max_retries).robust_collate(collate_fn)
+
+
+def _extract_media_from_conversations(conversations: Sequence[Any]) -> tuple[list[Any] | None, list[Any] | None]:
+    """(images, videos) of all conversations in reading order, as they were given; `None` where there are none."""
+    media = [part for talk in _talks(conversations) for part in talk.media]
+    images = [part.reference for part in media if part.kind == "image"]
+    videos = [part.reference for part in media if part.kind == "video"]
+    return images or None, videos or None
+
+
+def _count_media_per_sample(conversations: Sequence[Any]) -> tuple[list[int], list[int]]:
+    """(images, videos) in each conversation.
+
+    >>> _count_media_per_sample([[{"role": "user", "content": [{"type": "image", "image": "a.jpg"}]},
+    ...                           {"role": "assistant", "content": "A cat."}]])
+    ([1], [0])
+    """
+    kinds = [[part.kind for part in talk.media] for talk in _talks(conversations)]
+    return [own.count("image") for own in kinds], [own.count("video") for own in kinds]
+
+
+def _talks(conversations: Sequence[Any]) -> list[Any]:
+    return conversations_of([{"conversation": conversation} for conversation in conversations])
+
+
+def _ensure_rgb(conversations: Sequence[Any]) -> Sequence[Any]:
+    """The conversations with every PIL image in RGB: grey, palette, alpha, CMYK and 16-bit ones converted.
+
+    A picture is not turned: one opened from a path is turned by its EXIF orientation when it is decoded, one handed
+    over as a PIL image is taken as it is. The given lists are changed in place, and returned.
+    """
+    from PIL import Image
+
+    for conversation in conversations:
+        for message in conversation:
+            content = message.get("content")
+            for part in content if isinstance(content, list) else ():
+                picture = part.get("image") if isinstance(part, dict) else None
+                if isinstance(picture, Image.Image):
+                    part["image"] = image.to_rgb(picture)
+    return conversations
+
+
+def _extract_image_config(processor: Any) -> dict[str, int]:
+    """The numbers of a processor's patch grid; empty where its pictures are not cut into one."""
+    grid = border_of(processor).geometries.get("image")
+    if not isinstance(grid, PatchGrid):
+        return {}
+    return {
+        "factor": grid.patch * grid.merge,
+        "patch_size": grid.patch,
+        "merge_size": grid.merge,
+        "min_pixels": grid.min_pixels,
+        "max_pixels": grid.max_pixels,
+    }
+
+
+def _estimate_media_tokens(conversation: Any, processor: Any) -> int:
+    """Tokens that the media of a conversation add to their marks. Exact, from headers alone."""
+    border = border_of(processor)
+    talk = from_example({"conversation": conversation}, SampleKey(index=0, source="batch", where="conversation"))
+    return exact_lengths([talk], border)[0] - len(border.tokeniser.unexpanded(talk).ids)
+
+
+def _drop_overlong_samples(
+    conversations: Sequence[Any], processor: Any, max_length: int
+) -> tuple[list[Any], list[int]]:
+    """(conversations of at most `max_length` tokens, their places). Where none is left, a `ValueError`."""
+    kept = fitting(exact_lengths(_talks(conversations), border_of(processor)), max_length)
+    return [conversations[place] for place in kept], kept
+
+
+def _expand_image_tokens(
+    input_ids: torch.Tensor,
+    attention_mask: torch.Tensor,
+    grid_thws: torch.Tensor,
+    media_token_id: int,
+    merge_kernel_size: tuple[int, int] = (2, 2),
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Each placeholder as often as its image has tokens, t·(h // kernel)·(w // kernel); several images are fine.
+
+    >>> ids, mask = _expand_image_tokens(torch.tensor([1, 9, 2]), torch.ones(3), torch.tensor([[1, 4, 4]]), 9)
+    >>> ids.tolist()
+    [1, 9, 9, 9, 9, 2]
+    """
+    places = (input_ids == media_token_id).nonzero().flatten()
+    if len(places) != len(grid_thws):
+        raise ConfigError(
+            found=f"{len(places)} placeholders for {len(grid_thws)} grids", wanted="one for each", where="expand"
+        )
+    repeats = torch.ones_like(input_ids)
+    high, wide = merge_kernel_size
+    repeats[places] = (grid_thws[:, 0] * (grid_thws[:, 1] // high) * (grid_thws[:, 2] // wide)).to(repeats)
+    return input_ids.repeat_interleave(repeats), attention_mask.repeat_interleave(repeats)
+
+
+def default_collate_fn(
+    examples: Examples,
+    processor: Any,
+    max_length: int | None = None,
+    _post_tokenize_hook: Callable[[Batch, Any], Batch] | None = None,
+) -> Batch:
+    """Any family. With `max_length`, longer examples are left out (by exact count) and rows have that length.
+
+    `_post_tokenize_hook(batch, processor)` may change the padded batch; labels are then found in what it gives.
+    """
+    hook = None if _post_tokenize_hook is None else partial(_hooked, processor, _post_tokenize_hook)
+    return collate_examples(examples, processor, max_length=max_length, hook=hook)
+
+
+def _hooked(processor: Any, hook: Callable[[Batch, Any], Batch], batch: Batch, conversations: Sequence[Any]) -> Batch:
+    from lading.conversation.export import to_example
+
+    batch.pop("labels")
+    changed = hook(batch, processor)
+    turns = [to_example(conversation)["conversation"] for conversation in conversations]
+    return {**changed, "labels": build_labels_from_template(changed["input_ids"], turns, processor)}
+
+
+def qwen2_5_collate_fn(examples: Examples, processor: Any) -> Batch:
+    """Qwen2.5-VL."""
+    return collate_examples(examples, processor, family="qwen2_5_vl")
+
+
+def qwen3_omni_collate_fn(examples: Examples, processor: Any, use_audio_in_video: bool = False) -> Batch:
+    """Qwen3-Omni: pictures, clips and sounds."""
+    if use_audio_in_video:
+        raise ConfigError(
+            found="use_audio_in_video=True",
+            wanted="a sound beside the clip, as a part of its own",
+            consequence="interleaving a clip's own sound track is not built yet",
+            where="qwen3_omni_collate_fn",
+        )
+    return collate_examples(examples, processor, family="qwen3_omni")
+
+
+def kimi_vl_collate_fn(examples: Examples, processor: Any, max_length: int | None = None) -> Batch:
+    """Kimi-VL, with rows of `max_length` where it is given."""
+    return collate_examples(examples, processor, max_length=max_length)
+
+
+def kimi_k25_vl_collate_fn(examples: Examples, processor: Any, max_length: int | None = None) -> Batch:
+    """Kimi K2.5, every image's placeholder expanded before the model, so that pipeline stages see one length."""
+    return collate_examples(examples, processor, family="kimi_k25", max_length=max_length)
+
+
+def phi4_mm_collate_fn(examples: Examples, processor: Any) -> Batch:
+    """Phi-4-multimodal; `input_mode` says what the batch holds: 0 text, 1 pictures, 2 sounds, 3 both."""
+    batch = collate_examples(examples, processor, family="phi4_mm")
+    mode = ("image_pixel_values" in batch) + 2 * ("audio_input_features" in batch)
+    return {**batch, "input_mode": torch.tensor([mode])}
+
+
+def gemma4_prefix_collate_fn(examples: Examples, processor: Any, max_length: int | None = None) -> Batch:
+    """Gemma 4 with an empty thought in front of every answer, seen by the model and not trained on."""
+    return default_collate_fn(
+        examples, processor, max_length, lambda batch, own: _inject_thinking_prefix_tokens(batch, own.tokenizer)
+    )
+
+
+def pad_collate_fn(examples: Examples, processor: Any, max_length: int | None = None) -> Batch:
+    """Samples that `PreTokenizedDatasetWrapper` tokenised: padded on the right, media joined, shifted by one."""
+    border = border_of(processor)
+    missing = [name for name in ("input_ids", "labels") for sample in examples if name not in sample]
+    if missing:
+        raise ConfigError(found=f"samples without {missing[0]}", wanted="pre-tokenised samples", where="pad_collate_fn")
+    carried = [sample.document for sample in examples if isinstance(sample, SampleInputs)]
+    batch = pad_samples(
+        examples,
+        fields=border.family.table,
+        pad_token=border.pad_token,
+        length=max_length,
+        documents=carried if len(carried) == len(examples) else None,
+    )
+    return shift_batch(batch)
+
+
+def _collate_for(name: str) -> Callable[..., Batch]:
+    own: dict[str, Callable[..., Batch]] = {
+        "qwen2_5_vl": qwen2_5_collate_fn,
+        "qwen3_omni": qwen3_omni_collate_fn,
+        "kimi_k25": kimi_k25_vl_collate_fn,
+        "phi4_mm": phi4_mm_collate_fn,
+        "gemma4": gemma4_prefix_collate_fn,
+    }
+    return own.get(name, default_collate_fn)
+
+
+class _CollateFunctions(dict[str, Callable[..., Batch]]):
+    """Collate functions by processor class name; one that is not listed gets the default, with a warning."""
+
+    def __missing__(self, name: str) -> Callable[..., Batch]:
+        logger.warning("no collate function for %r: the default is taken, which reads the processor's own class", name)
+        return default_collate_fn
+
+
+COLLATE_FNS: dict[str, Callable[..., Batch]] = _CollateFunctions(
+    {
+        **{processor: _collate_for(family.name) for family in all_families() for processor in family.processors},
+        "KimiVLProcessor": kimi_vl_collate_fn,
+        "NemotronParseProcessor": nemotron_parse_collate_fn,
+        "default": default_collate_fn,
+    }
+)

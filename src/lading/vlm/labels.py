@@ -1,0 +1,185 @@
+"""The label functions of `nemo_automodel.components.datasets.vlm.collate_fns`, under their names.
+
+They label ids that were tokenised elsewhere. Three ways are tried, in order of trust: lining the ids up with our own
+tokens of the same conversation (exact; quoted markers move nothing), the turn markers of the family, and, as a last
+resort that says so, searching for the answer's text.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from lading.errors import ConfigError, UnknownName
+from lading.families import for_processor
+from lading.fields import IGNORE_INDEX
+from lading.loader.batches import border_of, conversations_of
+from lading.loader.border import Border
+from lading.records import Conversation
+from lading.tokenise.labels import labels_from_spans
+from lading.tokenise.search import find_pattern, line_up, marker_spans, text_spans
+
+logger = logging.getLogger(__name__)
+
+Ids = NDArray[np.int64]
+Span = tuple[int, int]
+
+_IMSTART_TEMPLATE_PROCESSORS = frozenset(
+    {
+        "InternVLProcessor",
+        "LlavaOnevisionProcessor",
+        "Qwen2VLProcessor",
+        "Qwen2_5_VLProcessor",
+        "Qwen3OmniMoeProcessor",
+        "Qwen3VLProcessor",
+        "Step3p7Processor",
+    }
+)
+"""Processors whose turns read `<|im_start|>role … <|im_end|>`."""
+
+
+def _find_pattern_indices(
+    template: Any, pattern: Any, search_start_index: int = 0, allow_first_token_mismatch: bool = False
+) -> tuple[int, int]:
+    """(start, stop) of the first place where `pattern` stands in `template`; (-1, -1) where it does not.
+
+    >>> _find_pattern_indices([1, 2, 3, 4], [3, 4])
+    (2, 4)
+    >>> _find_pattern_indices([1, 2, 3, 4], [9, 4], allow_first_token_mismatch=True)
+    (2, 4)
+    """
+    ids, wanted = np.asarray(template, dtype=np.int64), np.asarray(pattern, dtype=np.int64)
+    found = find_pattern(ids, wanted.tolist(), search_start_index)
+    if not len(found) and allow_first_token_mismatch and len(wanted) > 1:
+        # The first token of an answer may have merged with what stands before it.
+        found = find_pattern(ids, wanted[1:].tolist(), search_start_index + 1) - 1
+    return (int(found[0]), int(found[0]) + len(wanted)) if len(found) else (-1, -1)
+
+
+def _extract_assistant_text(message: Mapping[str, Any]) -> str:
+    """All the text of a message, part by part.
+
+    >>> _extract_assistant_text({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]})
+    'ab'
+    """
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, (list, tuple)) else []
+    return "".join(str(part.get("text", "")) for part in parts if isinstance(part, Mapping) and part["type"] == "text")
+
+
+def _decode_single_token(tokenizer: Any, token_id: int) -> str:
+    """One token as text, whether the tokenizer wants a number or a list of them."""
+    try:
+        return str(tokenizer.decode(token_id))
+    except TypeError:
+        return str(tokenizer.decode([token_id]))
+
+
+@lru_cache(maxsize=16)
+def _marker_ids(tokenizer: Any, text: str) -> tuple[int, ...]:
+    """A marker's ids, derived once for a tokenizer."""
+    return tuple(tokenizer.encode(text, add_special_tokens=False))
+
+
+def _get_assistant_marker(tokenizer: Any) -> list[int] | None:
+    """The ids of `<|im_start|>assistant` and a newline; `None` for a tokenizer without that convention."""
+    start = tokenizer.convert_tokens_to_ids("<|im_start|>")
+    if start is None or start == tokenizer.unk_token_id or _get_stop_token_id(tokenizer) is None:
+        return None
+    return list(_marker_ids(tokenizer, "<|im_start|>assistant\n"))
+
+
+def _get_stop_token_id(tokenizer: Any) -> int | None:
+    """The id of `<|im_end|>`, or `None`."""
+    stop = tokenizer.convert_tokens_to_ids("<|im_end|>")
+    return None if stop is None or stop == tokenizer.unk_token_id else int(stop)
+
+
+def build_labels(input_ids_batch: torch.Tensor, conversations: Sequence[Any], processor: Any) -> torch.Tensor:
+    """Labels by searching for the text of every answer: the last resort, for ids of unknown making.
+
+    An answer is looked for behind the one before it, with and without a space in front, and labelled with the token
+    that ends its turn, where there is one. What is not found stays unlabelled and is logged.
+    """
+    tokenizer = processor.tokenizer
+    rows = []
+    for row, conversation in enumerate(_checked(input_ids_batch, conversations)):
+        ids = input_ids_batch[row].numpy()
+        answers = [_extract_assistant_text(turn) for turn in conversation if turn["role"] == "assistant"]
+        ways = [[_marker_ids(tokenizer, text), _marker_ids(tokenizer, f" {text}")] for text in answers]
+        spans = text_spans(ids, ways)
+        if None in spans:
+            logger.warning("row %d: %d of %d answers not found in the ids", row, spans.count(None), len(spans))
+        stops = {tokenizer.eos_token_id, _get_stop_token_id(tokenizer)} - {None}
+        rows.append(labels_from_spans(ids, [_with_stop(ids, span, stops) for span in spans if span is not None]))
+    return torch.from_numpy(np.stack(rows))
+
+
+def _with_stop(ids: Ids, span: Span, stops: Iterable[int | None]) -> Span:
+    start, stop = span
+    return (start, stop + 1) if stop < len(ids) and int(ids[stop]) in set(stops) else span
+
+
+def build_labels_from_template(
+    input_ids_batch: torch.Tensor, conversations: Sequence[Any], processor: Any
+) -> torch.Tensor:
+    """Labels by the turns of the chat template: what the assistant says, its closing marker included.
+
+    Padding may stand on either side; media may be expanded or not; the end may be cut off. Falls back to `build_labels`
+    for a processor of no known family, and says so.
+    """
+    checked = _checked(input_ids_batch, conversations)
+    try:
+        border = border_of(processor, for_processor(type(processor).__name__).name)
+    except (UnknownName, ConfigError) as error:
+        logger.warning("labels by searching for the answers' text: %s", error)
+        return build_labels(input_ids_batch, conversations, processor)
+    talks = conversations_of([{"conversation": conversation} for conversation in checked])
+    rows = [_template_labels(input_ids_batch[row].numpy(), talk, border) for row, talk in enumerate(talks)]
+    return torch.from_numpy(np.stack(rows))
+
+
+def _template_labels(ids: Ids, conversation: Conversation, border: Border) -> Ids:
+    spans = _lined_up_spans(ids, conversation, border)
+    if spans is None:
+        spans = _marked_spans(ids, border)
+    labels = labels_from_spans(ids, spans)
+    labels[np.isin(labels, border.tokeniser.pads)] = IGNORE_INDEX
+    return labels
+
+
+def _lined_up_spans(ids: Ids, conversation: Conversation, border: Border) -> list[Span] | None:
+    """Spans of our own tokens, moved to where those tokens stand in `ids`."""
+    own = border.tokeniser.unexpanded(conversation)
+    places = line_up(ids, own.ids, border.tokeniser.pads)
+    if places is None:
+        return None
+    return [(int(places[start]), int(places[stop])) for start, stop in own.spans]
+
+
+def _marked_spans(ids: Ids, border: Border) -> list[Span]:
+    tokenizer, turns = border.processor.tokenizer, border.family.turns
+    opening = _marker_ids(tokenizer, turns.open("assistant"))
+    spans = marker_spans(ids, opening, _marker_ids(tokenizer, turns.closing))
+    for unsaid in (_marker_ids(tokenizer, text) for text in turns.unsaid):
+        silent = {int(place) for place in find_pattern(ids, unsaid)}
+        spans = [(start + len(unsaid), stop) if start in silent else (start, stop) for start, stop in spans]
+    return spans
+
+
+def _checked(input_ids_batch: torch.Tensor, conversations: Sequence[Any]) -> list[Any]:
+    if input_ids_batch.ndim != 2 or len(input_ids_batch) != len(conversations):
+        raise ConfigError(
+            found=f"ids {list(input_ids_batch.shape)} for {len(conversations)} conversations",
+            wanted="[B, T] with a row for each conversation",
+            where="labels",
+        )
+    return list(conversations)

@@ -1,0 +1,65 @@
+"""`nemotron_parse_collate_fn`: a page and its text, for an encoder and a decoder; there is no chat template."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from lading.errors import ConfigError
+from lading.fields import IGNORE_INDEX, Field
+from lading.loader.batches import conversations_of
+from lading.media import image
+from lading.records import Conversation, MediaPart, TextPart
+from lading.tensors import pad, stack
+
+TASK_PROMPT = "</s><s><predict_bbox><predict_classes><output_markdown>"
+
+
+def nemotron_parse_collate_fn(
+    examples: Sequence[Mapping[str, Any]], processor: Any, task_prompt: str = TASK_PROMPT
+) -> dict[str, Any]:
+    """One page an example: `pixel_values`, and the prompt and the answer as decoder inputs with the prompt unlabelled.
+
+    `decoder_input_ids` is the text without its last token and `labels` the text without its first, so nothing needs to
+    be shifted any more; `input_ids` and `attention_mask` are the same text for whoever wants them.
+    """
+    talks = conversations_of(examples)
+    tokenizer = processor.tokenizer
+    if tokenizer.pad_token_id is None:
+        raise ConfigError(found="no pad token on the tokenizer", wanted="one; set tokenizer.pad_token")
+    prompt = tokenizer.encode(task_prompt, add_special_tokens=False)
+    end = [tokenizer.eos_token_id] if tokenizer.eos_token_id is not None else []
+    answers = [tokenizer.encode(_answer(talk), add_special_tokens=False) for talk in talks]
+    ids = _rows([[*prompt, *answer, *end] for answer in answers], tokenizer.pad_token_id)
+    labels = _rows([[*[IGNORE_INDEX] * len(prompt), *answer, *end] for answer in answers], IGNORE_INDEX)
+    mask = _rows([[1] * (len(prompt) + len(answer) + len(end)) for answer in answers], 0)
+    pages = processor.image_processor([image.decode(_page(talk)) for talk in talks], return_tensors="pt")
+    return {
+        "pixel_values": pages["pixel_values"],
+        "input_ids": ids[:, :-1],
+        "attention_mask": mask[:, :-1],
+        "decoder_input_ids": ids[:, :-1],
+        "decoder_attention_mask": mask[:, :-1],
+        "labels": labels[:, 1:],
+    }
+
+
+def _page(talk: Conversation) -> MediaPart:
+    pages = [part for part in talk.media if part.kind == "image"]
+    if len(pages) != 1:
+        raise ConfigError(
+            found=f"{len(pages)} pictures in {talk.key.where}", wanted="one page", where="nemotron_parse_collate_fn"
+        )
+    return pages[0]
+
+
+def _answer(talk: Conversation) -> str:
+    said = [message for message in talk.messages if message.role == "assistant"]
+    return "".join(part.text for message in said for part in message.parts if isinstance(part, TextPart))
+
+
+def _rows(rows: list[list[int]], value: int) -> torch.Tensor:
+    longest = max(len(row) for row in rows)
+    return stack([pad(torch.tensor(row), longest, Field(axis="token"), value) for row in rows])

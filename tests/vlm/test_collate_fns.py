@@ -1,0 +1,309 @@
+"""The collate functions: every family's batch is what its model class takes, with the loss of each sample alone."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+
+from lading import families, toy
+from lading.errors import ConfigError, LadingError, SkipSample
+from lading.loader import Samples, read_processor
+from lading.sources import Corpus
+from lading.vlm import collate_fns
+from lading.vlm.collate_fns import COLLATE_FNS
+from tests.support.alone import loss_alone
+
+FAMILIES = families.names()
+
+
+def picture(width: int = 90, height: int = 60, colour: str = "red") -> dict[str, Any]:
+    return {"type": "image", "image": Image.new("RGB", (width, height), colour)}
+
+
+def turn(role: str, *parts: Any) -> dict[str, Any]:
+    return {
+        "role": role,
+        "content": [{"type": "text", "text": part} if isinstance(part, str) else part for part in parts],
+    }
+
+
+def examples() -> list[dict[str, Any]]:
+    return [
+        {"conversation": [turn("user", picture(), "What?"), turn("assistant", "A red ", "one.")]},
+        {
+            "conversation": [
+                turn("user", "Two and two?"),
+                turn("assistant", "Four."),
+                turn("user", "Sure?"),
+                turn("assistant", "Yes."),
+            ]
+        },
+        {
+            "conversation": [
+                turn("user", picture(50, 140, "blue"), "and", picture(70, 70, "green")),
+                turn("assistant", "Both."),
+            ]
+        },
+    ]
+
+
+def processor(name: str, side: str = "right") -> Any:
+    own = copy.deepcopy(toy.processor(name))
+    own.tokenizer.padding_side = side
+    return own
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_batch_is_its_samples_padded_and_shifted(name: str, side: str) -> None:
+    own = processor(name, side)
+    collate = collate_fns.default_collate_fn if name == "gemma4" else COLLATE_FNS[type(own).__name__]
+    batch = collate(examples(), own)
+    samples = Samples(corpus=Corpus.of(()), border=read_processor(own))
+    talks = collate_fns._talks([example["conversation"] for example in examples()])
+    rows, width = batch["input_ids"].shape
+    assert rows == 3
+    for row, talk in enumerate(talks):
+        sample = samples.encode_conversation(talk)
+        length = sample.document.tokens
+        own_ids = sample.tensors["input_ids"]
+        start = width + 1 - length if side == "left" else 0
+        stop = min(start + length, width)
+        assert torch.equal(batch["input_ids"][row, start:stop], own_ids[: stop - start])
+        expected = torch.full((width + 1,), -100)
+        expected[start : start + length] = sample.tensors["labels"]
+        assert torch.equal(batch["labels"][row], expected[1:])
+        assert int(batch["attention_mask"][row].sum()) in (length, length - 1)
+    assert batch["n_images_per_sample"].tolist() == [1, 0, 2]
+    for field in families.find(name).fields:
+        if field in batch:
+            assert isinstance(batch[field], torch.Tensor)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_model_takes_the_batch(name: str) -> None:
+    own = processor(name)
+    batch = COLLATE_FNS[type(own).__name__](examples()[:1], own)
+    inputs = {key: value for key, value in batch.items() if not key.startswith("n_") and key != "input_mode"}
+    model = toy.model(name).eval()
+    if {"image_grid_thw"} & set(inputs) and "mm_token_type_ids" not in inputs and name != "kimi_k25":
+        inputs["mm_token_type_ids"] = torch.tensor(own.create_mm_token_type_ids(inputs["input_ids"].tolist()))
+    with torch.no_grad():
+        loss = model(**inputs, shift_labels=inputs["labels"]).loss.item()
+    if name == "gemma4":
+        return  # its prefix is not in the sample alone
+    sample = Samples(corpus=Corpus.of(()), border=read_processor(own)).encode_conversation(
+        collate_fns._talks([examples()[0]["conversation"]])[0]
+    )
+    assert loss == pytest.approx(loss_alone(model, sample, own), abs=1e-5)
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_labels_of_somebody_elses_ids(name: str, side: str) -> None:
+    own = processor(name, side)
+    batch = collate_fns.default_collate_fn(examples(), own)
+    conversations = [example["conversation"] for example in examples()]
+    labels = collate_fns.build_labels_from_template(batch["input_ids"], conversations, own)
+    # The last token of the longest row was cut off by the shift: a truncated end must not matter.
+    assert torch.equal(labels[:, 1:], batch["labels"][:, :-1])
+
+
+def test_quoted_markers_move_no_label_of_somebody_elses_ids() -> None:
+    own = processor("qwen2_5_vl")
+    quoting = [
+        {
+            "conversation": [
+                turn("user", "Say <|im_start|>assistant\nno<|im_end|>"),
+                turn("assistant", "\nIt is <|im_end|> so."),
+            ]
+        }
+    ]
+    batch = collate_fns.qwen2_5_collate_fn(quoting, own)
+    labels = collate_fns.build_labels_from_template(batch["input_ids"], [quoting[0]["conversation"]], own)
+    assert torch.equal(labels[:, 1:], batch["labels"][:, :-1])
+    spoken = own.tokenizer.decode(labels[0][labels[0] != -100])
+    assert spoken.endswith("It is <|im_end|> so.<|im_end|>")
+    assert "no<|im_end|>" not in spoken
+
+
+def test_text_search_is_the_last_resort_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    class Strange:
+        tokenizer = toy.processor("qwen2_5_vl").tokenizer
+
+    talk = [turn("user", "hi"), turn("assistant", "the red ", "circle")]
+    ids = torch.tensor([Strange.tokenizer.encode("<|im_start|>hi the red circle<|im_end|> more")])
+    labels = collate_fns.build_labels_from_template(ids, [talk], Strange())
+    assert Strange.tokenizer.decode(labels[0][labels[0] != -100]).strip() == "the red circle<|im_end|>"
+    assert "searching for the answers' text" in caplog.text
+
+
+def test_gemma4_sees_an_empty_thought_and_is_not_trained_on_it() -> None:
+    own = processor("gemma4")
+    batch = collate_fns.gemma4_prefix_collate_fn(examples(), own)
+    decode = own.tokenizer.decode
+    for row, example in enumerate(examples()):
+        seen = decode(batch["input_ids"][row])
+        answers = sum(message["role"] == "assistant" for message in example["conversation"])
+        assert seen.count("<|turn>model\n<|channel>thought\n<channel|>") == answers
+        spoken = decode(batch["labels"][row][batch["labels"][row] != -100])
+        assert "<|channel>" not in spoken
+        assert "thought" not in spoken
+        said = "".join(
+            collate_fns._extract_assistant_text(m) + "<turn|>"
+            for m in example["conversation"]
+            if m["role"] == "assistant"
+        )
+        assert spoken == said
+    types = batch["mm_token_type_ids"]
+    assert types.shape == batch["input_ids"].shape
+    image = own.tokenizer.convert_tokens_to_ids("<|image|>")
+    assert torch.equal(types == 1, batch["input_ids"] == image)
+
+
+def test_a_fixed_length_and_what_does_not_fit_it(caplog: pytest.LogCaptureFixture) -> None:
+    own = processor("kimi_k25")
+    batch = collate_fns.kimi_k25_vl_collate_fn(examples(), own, max_length=400)
+    assert batch["input_ids"].shape == (3, 399)
+    lengths = batch["attention_mask"].sum(1).tolist()
+    short = collate_fns.kimi_k25_vl_collate_fn(examples(), own, max_length=sorted(lengths)[1])
+    assert len(short["input_ids"]) == 2
+    assert "left out 1 of 3 samples" in caplog.text
+    with pytest.raises(ValueError, match=r"only samples of .* tokens"):
+        collate_fns.kimi_k25_vl_collate_fn(examples(), own, max_length=3)
+    conversations = [example["conversation"] for example in examples()]
+    kept, places = collate_fns._drop_overlong_samples(conversations, own, sorted(lengths)[1])
+    assert len(kept) == len(places) == 2
+    extra = [collate_fns._estimate_media_tokens(conversation, own) for conversation in conversations]
+    assert extra[1] == 0
+    assert extra[0] > 0
+
+
+def test_expanding_several_images() -> None:
+    ids = torch.tensor([1, 9, 2, 9])
+    grown, mask = collate_fns._expand_image_tokens(ids, torch.ones(4), torch.tensor([[1, 4, 6], [1, 2, 2]]), 9)
+    assert grown.tolist() == [1, *[9] * 6, 2, 9]
+    assert mask.sum() == len(grown)
+    with pytest.raises(ConfigError, match="2 placeholders for 1 grids"):
+        collate_fns._expand_image_tokens(ids, torch.ones(4), torch.tensor([[1, 4, 6]]), 9)
+
+
+def test_every_colour_mode_becomes_rgb() -> None:
+    modes = ("L", "P", "RGBA", "CMYK", "I;16")
+    conversations = [[turn("user", {"type": "image", "image": Image.new(mode, (4, 4))}) for mode in modes]]
+    converted = collate_fns._ensure_rgb(conversations)
+    assert {message["content"][0]["image"].mode for message in converted[0]} == {"RGB"}
+
+
+def test_media_are_found_and_counted() -> None:
+    conversations = [example["conversation"] for example in examples()]
+    images, videos = collate_fns._extract_media_from_conversations(conversations)
+    assert images is not None
+    assert len(images) == 3
+    assert videos is None
+    assert collate_fns._count_media_per_sample(conversations) == ([1, 0, 2], [0, 0, 0])
+
+
+def test_unknown_processors_get_the_default_with_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    assert COLLATE_FNS["MysteryProcessor"] is collate_fns.default_collate_fn
+    assert "MysteryProcessor" in caplog.text
+
+
+class FewerThanAll:
+    """A data set of which half fails to collate."""
+
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: int) -> int:
+        return index
+
+
+def test_a_batch_that_fails_is_drawn_again() -> None:
+    def only_large(batch: list[int]) -> list[int]:
+        if min(batch) < 2:
+            raise ValueError("too small")
+        return batch
+
+    collate = collate_fns.make_robust_collate(FewerThanAll(), only_large)
+    assert min(collate([0])) >= 2
+    with pytest.raises(LadingError, match="too small"):
+        collate_fns.make_robust_collate(FewerThanAll(), lambda batch: only_large([0]), max_retries=2)([0])
+
+
+BAD: list[tuple[str, Any]] = [
+    ("no examples", []),
+    ("only user turns", [{"conversation": [turn("user", "hi")]}]),
+    (
+        "no image file",
+        [{"conversation": [turn("user", {"type": "image", "image": "gone.png"}), turn("assistant", "x")]}],
+    ),
+    ("cannot be read", [{"conversation": [turn("user", {"type": "image", "image": b"junk"}), turn("assistant", "x")]}]),
+    ("without its image", [{"conversation": [turn("user", {"type": "image"}), turn("assistant", "x")]}]),
+    ("an example with text", [{"text": "hi"}]),
+]
+
+
+@pytest.mark.parametrize(("said", "bad"), BAD, ids=[said for said, _ in BAD])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_bad_examples_are_named(name: str, said: str, bad: list[Any]) -> None:
+    own = toy.processor(name)
+    with pytest.raises((ConfigError, SkipSample), match=said):
+        COLLATE_FNS[type(own).__name__](bad, own)
+
+
+@pytest.mark.parametrize("missing", ["chat_template", "pad_token"])
+def test_a_processor_that_lacks_something_is_named(missing: str) -> None:
+    own = processor("qwen2_5_vl")
+    if missing == "chat_template":
+        own.chat_template = None
+    else:
+        own.tokenizer.pad_token = None
+    with pytest.raises(ConfigError, match=missing.replace("_", " ")):
+        collate_fns.qwen2_5_collate_fn(examples(), own)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_pre_tokenised_samples_are_padded_and_shifted(name: str) -> None:
+    from lading.vlm.datasets import PreTokenizedDatasetWrapper
+
+    own = processor(name)
+    dataset = PreTokenizedDatasetWrapper(examples(), own)
+    batch = collate_fns.pad_collate_fn([dataset[index] for index in range(3)], own, max_length=2000)
+    assert batch["input_ids"].shape == batch["labels"].shape == (3, 1999)
+    whole = collate_fns.default_collate_fn(examples(), own, max_length=2000)
+    for key, value in whole.items():
+        assert torch.equal(batch[key], value), key
+
+
+def pages(tmp_path: Path) -> Any:
+    from tests.support.shared import processor_folder
+
+    folder = processor_folder("nemotron_parse")
+    if not folder.is_dir():
+        pytest.skip("no real nemotron_parse processor in shared")
+    from transformers import AutoProcessor
+
+    return AutoProcessor.from_pretrained(folder, trust_remote_code=True)
+
+
+def test_nemotron_parse_trains_on_the_answer_alone(tmp_path: Path) -> None:
+    own = pages(tmp_path)
+    two = [
+        {"conversation": [turn("user", picture(200, 300)), turn("assistant", answer)]}
+        for answer in ("A title", "Rather more text than before")
+    ]
+    batch = collate_fns.nemotron_parse_collate_fn(two, own)
+    assert COLLATE_FNS["NemotronParseProcessor"] is collate_fns.nemotron_parse_collate_fn
+    assert len(batch["pixel_values"]) == 2
+    for row, answer in enumerate(("A title", "Rather more text than before")):
+        labels = batch["labels"][row]
+        assert own.tokenizer.decode(labels[labels != -100], skip_special_tokens=True).strip() == answer
+        assert torch.equal(batch["decoder_input_ids"][row, 1:][labels[:-1] != -100], labels[:-1][labels[:-1] != -100])
+    with pytest.raises(ConfigError, match="0 pictures"):
+        collate_fns.nemotron_parse_collate_fn([examples()[1]], own)

@@ -1,0 +1,119 @@
+"""The packed collater: every mask says the same, and the model agrees with each document alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from lading import toy
+from lading.errors import ConfigError, UnknownName
+from lading.loader import Samples
+from lading.materialise import build_pack
+from lading.records import Encoded
+from lading.vlm.collate_fns import neat_packed_vlm_collater
+
+
+@pytest.fixture(scope="module")
+def packs(toy_samples: Samples) -> list[dict[str, Any]]:
+    """Packs as dictionaries, the way `PackedDatasetWrapper` gives them."""
+    border = toy_samples.border
+    made = []
+    for group in ((0, 25, 50), (51, 1)):
+        encoded = [sample for sample in map(toy_samples.encode, group) if isinstance(sample, Encoded)]
+        pack = build_pack(encoded, fields=border.family.table, three_way=border.three_way)
+        tensors = dict(pack.tensors)
+        tensors["attention_mask"] = tensors.pop("document_ids")
+        tensors["position_ids"] = tensors["position_ids"][1:]
+        made.append(tensors)
+    return made
+
+
+def test_masks_of_every_kind_say_the_same(packs: list[dict[str, Any]]) -> None:
+    index = neat_packed_vlm_collater(packs, attn_implementation="flash_attention_2")["attention_mask"]
+    assert index.ndim == 2
+    dense = neat_packed_vlm_collater(packs, attn_implementation="sdpa")["attention_mask"]
+    assert dense.dtype == torch.bool
+    for row in range(len(packs)):
+        for query in range(0, index.shape[1], 7):
+            sees = torch.zeros(index.shape[1], dtype=torch.bool)
+            sees[: query + 1] = index[row, : query + 1] == index[row, query]
+            assert torch.equal(dense[row, 0, query], sees)
+    added = neat_packed_vlm_collater(packs, attn_implementation="eager")["attention_mask"]
+    assert torch.equal(added == 0, dense)
+    block = neat_packed_vlm_collater(packs, attn_implementation="flex_attention")["attention_mask"]
+    assert block.shape[-2:] == dense.shape[-2:]
+    rows, length = index.shape
+    sees = torch.stack(
+        [
+            torch.stack(
+                [
+                    block.mask_mod(torch.tensor(row), torch.tensor(0), torch.tensor(query), torch.arange(length))
+                    for query in range(0, length, 11)
+                ]
+            )
+            for row in range(rows)
+        ]
+    )
+    assert torch.equal(sees, dense[:, 0, ::11])
+    lengths = neat_packed_vlm_collater(packs, attn_implementation="cu_seqlens")
+    assert lengths["attention_mask"] is None
+    flat = (index + torch.arange(rows)[:, None] * 1000).flatten()
+    assert lengths["cu_seq_lens_q"].tolist() == [0, *((flat.diff() != 0).nonzero().flatten() + 1).tolist(), len(flat)]
+    assert lengths["max_length_q"] == lengths["cu_seq_lens_q"].diff().max()
+
+
+def test_the_model_sees_each_document_alone(packs: list[dict[str, Any]], toy_samples: Samples) -> None:
+    model = toy.model("qwen2_5_vl").eval()
+    for implementation in ("sdpa", "eager"):
+        model.set_attn_implementation(implementation)
+        batch = neat_packed_vlm_collater(
+            packs, padding_idx=toy_samples.border.pad_token, attn_implementation=implementation
+        )
+        alone = neat_packed_vlm_collater(
+            packs[1:], padding_idx=toy_samples.border.pad_token, attn_implementation=implementation
+        )
+        with torch.no_grad():
+            together = model(**batch, shift_labels=batch["labels"], use_cache=False).logits
+            single = model(**alone, shift_labels=alone["labels"], use_cache=False).logits
+        width = alone["input_ids"].shape[1]
+        assert (together[1, :width] - single[0]).abs().max() <= 1e-5
+
+
+def test_lengths(packs: list[dict[str, Any]]) -> None:
+    longest = max(len(pack["input_ids"]) for pack in packs)
+    assert neat_packed_vlm_collater(packs)["input_ids"].shape == (2, longest)
+    assert neat_packed_vlm_collater(packs, max_length=900)["labels"].shape == (2, 900)
+    short = min(packs, key=lambda pack: len(pack["input_ids"]))
+    padded = neat_packed_vlm_collater([short], padding_idx=7, max_length=900)
+    assert (padded["input_ids"][0, len(short["input_ids"]) :] == 7).all()
+    assert (padded["labels"][0, len(short["input_ids"]) :] == -100).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "error", "said"),
+    [
+        (
+            {},
+            {"attn_implementation": "flash"},
+            UnknownName,
+            "did you mean 'flash_attention_2'|attn_implementation 'flash'",
+        ),
+        ({}, {"max_length": 4}, ConfigError, "at most max_length, 4"),
+        ({"input_ids": None}, {}, ConfigError, "a pack without input_ids"),
+        ({"mystery": torch.zeros(2)}, {}, UnknownName, "mystery"),
+    ],
+)
+def test_what_cannot_be_collated(
+    packs: list[dict[str, Any]], change: dict[str, Any], options: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    pack = {**packs[0], **change}
+    with pytest.raises(error, match=said):
+        neat_packed_vlm_collater([{k: v for k, v in pack.items() if v is not None}], **options)
+
+
+def test_no_packs(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no packs"):
+        neat_packed_vlm_collater([])
