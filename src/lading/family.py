@@ -25,12 +25,16 @@ class TurnStyle:
     closing: str
     names: Mapping[Role, str] = field(default_factory=dict)
     """What the template calls a role, where it is not the role's own name."""
+    openings: Mapping[Role, str] = field(default_factory=dict)
+    """The opening of a role, written out, where `opening` does not fit it."""
+    system_in_first_turn: bool = False
+    """Whether the template has no system turn and writes what it says into the first turn that follows."""
     unsaid: tuple[str, ...] = ()
     """What a template writes in front of an answer that the assistant does not say (an empty thought): not trained."""
 
     def open(self, role: Role) -> str:
         """The text that introduces a turn of `role`."""
-        return self.opening.replace("{role}", self.names.get(role, role))
+        return self.openings.get(role, self.opening.replace("{role}", self.names.get(role, role)))
 
 
 class Geometry(Protocol):

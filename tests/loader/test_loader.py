@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lading import Loader, toy
-from lading.errors import ConfigError, CorpusError, SkipSample, TooManyFailures, UnknownName
+from lading.errors import ConfigError, CorpusError, SkipSample, TooManyFailures
 from lading.records import Batch
 
 TOY = "toy:qwen2_5_vl"
@@ -204,7 +204,7 @@ def test_a_processor_of_no_family_is_named(toy_meta: Path) -> None:
     class StrangeProcessor:
         pass
 
-    with pytest.raises(UnknownName, match="processor class 'StrangeProcessor'"):
+    with pytest.raises(ConfigError, match="StrangeProcessor without a tokenizer"):
         Loader(toy_meta, StrangeProcessor(), pack_size=8)
 
 

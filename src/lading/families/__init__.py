@@ -8,14 +8,18 @@ Other packages add theirs with an entry point in the group `lading.families`, wh
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
 from lading.errors import ConfigError, UnknownName
 from lading.family import Family
 from lading.fields import Field
+
+logger = logging.getLogger(__name__)
 
 GROUP = "lading.families"
 
@@ -60,13 +64,21 @@ def all_families() -> Iterator[Family]:
     return (find(name) for name in names())
 
 
-def for_processor(class_name: str) -> Family:
-    """The family a processor class belongs to."""
-    for family in all_families():
-        if class_name in family.processors:
-            return family
-    known = [processor for family in all_families() for processor in family.processors]
-    raise UnknownName(kind="processor class", name=class_name, known=known, where="families")
+def for_processor(class_name: str) -> Family | None:
+    """The family a processor class belongs to; `None` for one that nobody declared."""
+    return next((family for family in all_families() if class_name in family.processors), None)
+
+
+def read_off(processor: Any) -> Family:
+    """The family of a processor: the declared one, or one read off the processor itself, with a word about it."""
+    from lading.families import default
+
+    declared = for_processor(type(processor).__name__)
+    if declared is not None:
+        return declared
+    family = default.derive(processor)
+    logger.warning("%s is not declared; read off it: %s", type(processor).__name__, default.describe(family))
+    return family
 
 
 def table_for(names: Iterable[str]) -> Mapping[str, Field]:

@@ -15,7 +15,10 @@ FAMILY = Family(
     processors=("Gemma3Processor",),
     models=("Gemma3ForConditionalGeneration",),
     turns=TurnStyle(
-        opening="<start_of_turn>{role}\n", closing="<end_of_turn>", names={"assistant": "model", "system": "user"}
+        opening="<start_of_turn>{role}\n",
+        closing="<end_of_turn>",
+        names={"assistant": "model"},
+        system_in_first_turn=True,
     ),
     media={
         "image": Medium(

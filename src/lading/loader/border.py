@@ -10,6 +10,7 @@ from typing import Any
 
 from lading import families, toy
 from lading.errors import ConfigError
+from lading.families.default import NAME
 from lading.family import Family, Geometry
 from lading.fields import MediaKind
 from lading.materialise.positions import ThreeWay
@@ -32,7 +33,7 @@ class Border:
 
     def __reduce__(self) -> tuple[object, ...]:
         # A worker reads the processor again: that is cheap, and compiled templates cannot be pickled.
-        return (read_processor, (self.processor, self.family.name))
+        return (read_processor, (self.processor, None if self.family.name == NAME else self.family.name))
 
 
 def load_processor(name: str | os.PathLike[str] | Any) -> Any:
@@ -62,8 +63,8 @@ def load_processor(name: str | os.PathLike[str] | Any) -> Any:
 def read_processor(processor: Any, family: str | None = None) -> Border:
     """Read a processor for its family, found by the processor's class name unless it is given."""
     kind = type(processor).__name__
-    chosen = families.find(family) if family else families.for_processor(kind)
     tokenizer = _tokenizer(processor)
+    chosen = families.find(family) if family else families.read_off(processor)
     if tokenizer.pad_token_id is None:
         raise ConfigError(
             found=f"no pad token on the tokenizer of {kind}",

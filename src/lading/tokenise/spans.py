@@ -8,6 +8,7 @@ known to say. A user who quotes `<|im_start|>assistant` therefore gains no label
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from lading.errors import Reason, SkipSample
 from lading.family import TurnStyle
@@ -33,7 +34,7 @@ def assistant_spans(
     """
     spans: list[Span] = []
     cursor = 0
-    for message in conversation.messages:
+    for message in _turns(conversation, style):
         opening = style.open(message.role)
         found = text.find(opening, cursor)
         if found < 0:
@@ -50,6 +51,15 @@ def assistant_spans(
             spans.append((start + len(unsaid), stop))
         cursor = stop
     return spans
+
+
+def _turns(conversation: Conversation, style: TurnStyle) -> tuple[Message, ...]:
+    """The turns as the template writes them."""
+    messages = conversation.messages
+    if not (style.system_in_first_turn and len(messages) > 1 and messages[0].role == "system"):
+        return messages
+    first = replace(messages[1], parts=(*messages[0].parts, *messages[1].parts))
+    return (first, *messages[2:])
 
 
 def _end_of_turn(text: str, start: int, message: Message, style: TurnStyle, marks: Mapping[MediaKind, str]) -> int:

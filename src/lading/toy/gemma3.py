@@ -23,7 +23,8 @@ CHAT_TEMPLATE = chat_template(
     opening="<start_of_turn>{role}\n",
     closing="<end_of_turn>\n",
     marks={"image": "<start_of_image>"},
-    names={"assistant": "model", "system": "user"},
+    names={"assistant": "model"},
+    merged_system=True,
 )
 SIDE = 56
 WINDOW = 32

@@ -9,9 +9,14 @@ _TEMPLATE = """\
 {{%- set names = {names} -%}}
 {{%- set marks = {marks} -%}}
 {default_system}
+{{%- set said = namespace(first='') -%}}
 {{%- for message in messages -%}}
+{{%- if {merged} and message.role == 'system' -%}}
+{{%- set said.first = (message.content if message.content is string else message.content[0].text) + '\n\n' -%}}
+{{%- else -%}}
 {{%- set role = names.get(message.role, message.role) -%}}
-{{{{ {opening} }}}}
+{{{{ {opening} + said.first }}}}
+{{%- set said.first = '' -%}}
 {{%- if message.content is string -%}}
 {{{{ message.content }}}}
 {{%- else -%}}
@@ -20,6 +25,7 @@ _TEMPLATE = """\
 {{%- endfor -%}}
 {{%- endif -%}}
 {{{{ {closing} }}}}
+{{%- endif -%}}
 {{%- endfor -%}}
 {{%- if add_generation_prompt -%}}
 {{%- set role = names.get('assistant', 'assistant') -%}}
@@ -42,8 +48,11 @@ def chat_template(
     names: Mapping[str, str] | None = None,
     first: str = "",
     default_system: bool = False,
+    merged_system: bool = False,
 ) -> str:
     r"""A template that frames turns with `opening` and `closing` and writes `marks` where media stand.
+
+    With `merged_system`, what a system message says goes into the next turn.
 
     >>> from jinja2 import Template
     >>> text = chat_template(marks={"image": "<i>"})
@@ -57,6 +66,7 @@ def chat_template(
         names=repr(dict(names or {})),
         marks=repr(dict(marks)),
         default_system=_DEFAULT_SYSTEM.format(**pieces) if default_system else "",
+        merged="true" if merged_system else "false",
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lading.errors import ConfigError, UnknownName
+from lading.errors import ConfigError
 from lading.families import for_processor
 from lading.fields import IGNORE_INDEX
 from lading.loader.batches import border_of, conversations_of
@@ -137,11 +137,11 @@ def build_labels_from_template(
     for a processor of no known family, and says so.
     """
     checked = _checked(input_ids_batch, conversations)
-    try:
-        border = border_of(processor, for_processor(type(processor).__name__).name)
-    except (UnknownName, ConfigError) as error:
-        logger.warning("labels by searching for the answers' text: %s", error)
+    family = for_processor(type(processor).__name__)
+    if family is None:
+        logger.warning("labels by searching for the answers' text: %s is not declared", type(processor).__name__)
         return build_labels(input_ids_batch, conversations, processor)
+    border = border_of(processor, family.name)
     talks = conversations_of([{"conversation": conversation} for conversation in checked])
     rows = [_template_labels(input_ids_batch[row].numpy(), talk, border) for row, talk in enumerate(talks)]
     return torch.from_numpy(np.stack(rows))

@@ -1,0 +1,68 @@
+"""A processor that nobody declared gives the same samples as if somebody had."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+import torch
+
+from lading import families, toy
+from lading.errors import ConfigError
+from lading.families import default
+from lading.loader import Samples, read_processor
+from lading.sources import Corpus
+from tests.families.test_contract import _talks
+
+UNDECLARED = [name for name in toy.recipes() if name not in ("phi4_mm", "qwen3_omni", "kimi_k25")]
+"""Phi and Qwen3-Omni write no replacement texts, and Kimi's empty thought is known by declaration alone."""
+
+
+def anonymous(name: str) -> Any:
+    """A toy of a class that no family knows."""
+    processor = copy.deepcopy(toy.processor(name))
+    processor.__class__ = type("AnonymousProcessor", (type(processor),), {})
+    return processor
+
+
+@pytest.mark.parametrize("name", UNDECLARED)
+def test_what_is_read_off_equals_what_is_declared(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    declared = Samples(corpus=Corpus.of(()), border=read_processor(toy.processor(name)))
+    found = Samples(corpus=Corpus.of(()), border=read_processor(anonymous(name)))
+    assert "AnonymousProcessor is not declared; read off it: answers between" in caplog.text
+    own = families.find(name)
+    read = found.border.family
+    assert read.turns.open("assistant").strip() == own.turns.open("assistant").strip()
+    assert read.turns.closing == own.turns.closing
+    # Clips are left out, and three-way positions cannot be seen from outside.
+    for key, field in read.fields.items():
+        assert field.axis == own.fields[key].axis or {field.axis, own.fields[key].axis} <= {"image", "image_patch"}, key
+    talks = [talk for talk in _talks(declared.border) if name != "gemma3" or talk.messages[0].role != "system"]
+    for talk in talks:
+        one, other = declared.encode_conversation(talk), found.encode_conversation(talk)
+        for key in ("input_ids", "labels", *read.fields):
+            assert (key in one.tensors) == (key in other.tensors)
+            if key in one.tensors:
+                assert torch.equal(one.tensors[key], other.tensors[key]), key
+
+
+def test_it_crosses_process_borders() -> None:
+    processor = toy.processor("internvl")
+    border = read_processor(processor, "internvl")
+    assert pickle.loads(pickle.dumps(border)).family.name == "internvl"
+
+
+def test_a_template_without_markers_is_refused() -> None:
+    processor = anonymous("qwen2_5_vl")
+    processor.chat_template = "{% for m in messages %}{{ m.content[0].text }} {% endfor %}"
+    with pytest.raises(ConfigError, match="markers on both sides"):
+        default.derive(processor)
+
+
+def test_no_template_is_refused() -> None:
+    processor = anonymous("qwen2_5_vl")
+    processor.chat_template = None
+    with pytest.raises(ConfigError, match="without a chat template"):
+        read_processor(processor)
