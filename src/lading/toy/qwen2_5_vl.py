@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lading.toy.shapes import decoder
 from lading.toy.templates import chat_template
 from lading.toy.tokenizer import train_tokenizer
 
@@ -46,19 +47,10 @@ def make_model(processor: Any) -> Any:
     tokenizer = processor.tokenizer
     token = tokenizer.convert_tokens_to_ids
     config = Qwen2_5_VLConfig(
-        text_config={
-            "vocab_size": len(tokenizer),
-            "hidden_size": 64,
-            "intermediate_size": 128,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 4,
-            "num_key_value_heads": 2,
-            "max_position_embeddings": 32768,
-            "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 3, 3]},
-            "bos_token_id": tokenizer.pad_token_id,
-            "eos_token_id": tokenizer.eos_token_id,
-            "pad_token_id": tokenizer.pad_token_id,
-        },
+        text_config=decoder(
+            tokenizer,
+            rope_parameters={"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 3, 3]},
+        ),
         vision_config={
             "depth": 2,
             "hidden_size": 32,

@@ -69,7 +69,7 @@ def make_model(processor: Any) -> Any:
             "deepstack_visual_indexes": [0, 1],
         },
         audio_config={
-            "num_mel_bins": 16,
+            "num_mel_bins": processor.feature_extractor.feature_size,
             "encoder_layers": 2,
             "encoder_attention_heads": 2,
             "encoder_ffn_dim": 64,

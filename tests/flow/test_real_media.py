@@ -1,0 +1,58 @@
+"""Every conversation of the demo data, with its real pictures, clips and sounds, through a fitting family to a loss."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from typing import Any
+
+import pytest
+import torch
+
+from lading.collate import collate_packs
+from lading.loader import Loader, load_processor
+from lading.materialise import build_pack
+from lading.records import Encoded
+from tests.support.alone import loss_alone, losses_packed
+from tests.support.shared import SHARED, needs_shared, processor_folder
+
+CASES = [
+    ("mllm_demo", "qwen2_5_vl"),
+    ("mllm_video_demo", "qwen2_5_vl"),
+    ("mllm_demo", "qwen3_vl"),
+    ("mllm_video_demo", "qwen3_vl"),
+    ("mllm_demo", "qwen3_omni"),
+    ("mllm_video_demo", "qwen3_omni"),
+    ("mllm_audio_demo", "qwen3_omni"),
+    ("mllm_video_audio_demo", "qwen3_omni"),
+    ("mllm_demo", "kimi_k25"),
+]
+
+
+def small_model(name: str, processor: Any) -> Any:
+    """The family's own model class, small, for the real vocabulary."""
+    torch.manual_seed(0)
+    return import_module(f"lading.toy.{name}").make_model(processor).eval()
+
+
+@needs_shared
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("data", "name"), [pytest.param(*case, marks=pytest.mark.xdist_group(f"real-media-{case[1]}")) for case in CASES]
+)
+def test_real_media_train_packed_as_alone(data: str, name: str) -> None:
+    path = SHARED / "data" / "mllm_demo" / f"{data}.json"
+    loader = Loader(path, load_processor(str(processor_folder(name))), pack_size=16_384)
+    batches = list(loader)
+    loader.ledger.check()
+    assert loader.ledger.total()["trained"] == len(json.loads(path.read_text()))
+    samples = loader.samples
+    model = small_model(name, samples.border.processor)
+    with torch.no_grad():
+        assert all(torch.isfinite(model(**batch).loss) for batch in batches)
+    encoded = [sample for sample in map(samples.encode, range(len(samples))) if isinstance(sample, Encoded)]
+    fields = samples.border.family.table
+    pack = build_pack(encoded, fields=fields, three_way=samples.border.three_way)
+    together = losses_packed(model, collate_packs([pack], fields=fields, pad_token=samples.border.pad_token))
+    alone = [loss_alone(model, sample, samples.border.processor) for sample in encoded]
+    assert together == pytest.approx(alone, abs=1e-5)
