@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import tempfile
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,11 +17,13 @@ from lading.errors import SkipSample
 from lading.fields import IGNORE_INDEX
 from lading.loader import Border, Samples
 from lading.materialise import build_pack
-from lading.media import audio
+from lading.media import audio, video
+from lading.media.probe import metadata
 from lading.records import Conversation, Encoded, MediaPart, Message, SampleKey, TextPart
 from lading.sources import Corpus
 from lading.tensors import clip, join, split
 from lading.tokenise.render import messages_for_template
+from lading.toy.drawing import draw_clip
 from tests.families.targets import TARGETS, border_of
 
 pytestmark = pytest.mark.parametrize("target", TARGETS)
@@ -62,8 +66,27 @@ def _sound_talks(border: Border) -> list[Conversation]:
     ]
 
 
+@cache
+def _clip(frames: int) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "clip.mp4"
+        draw_clip(path, "red", "circle", frames=frames)
+        return path.read_bytes()
+
+
+def _clip_talks(border: Border) -> list[Conversation]:
+    if "video" not in border.family.media:
+        return []
+    short, long = (MediaPart(kind="video", reference=_clip(frames)) for frames in (9, 40))
+    return [
+        _talk(7, ("user", (short, "What moves?")), ("assistant", ("A circle.",))),
+        _talk(8, ("user", ("Before", long, _picture(90, 50, "red"), "after")), ("assistant", ("A clip, a picture.",))),
+    ]
+
+
 def _talks(border: Border) -> list[Conversation]:
     return [
+        *_clip_talks(border),
         *_sound_talks(border),
         _talk(0, ("user", ("What is two plus two?",)), ("assistant", ("Four.",))),
         _talk(1, ("user", (_picture(120, 90, "red"), "What do you see?")), ("assistant", ("A red picture.",))),
@@ -94,8 +117,30 @@ def _own(border: Border, talk: Conversation) -> dict[str, torch.Tensor]:
                 part["image"] = next(media).reference
             if part["type"] == "audio":
                 part["audio"] = audio.decode(next(media), 16_000)
+    if any(part.kind == "video" for part in talk.media):
+        return _own_with_clips(border, talk, messages)
     return border.processor.apply_chat_template(  # type: ignore[no-any-return]
         messages, tokenize=True, return_dict=True, return_tensors="pt", chat_template=_template(border)
+    )
+
+
+def _own_with_clips(border: Border, talk: Conversation, messages: list[dict[str, object]]) -> dict[str, torch.Tensor]:
+    """The same for clips, which transformers would decode with another library: the chosen frames are handed over."""
+    text = border.processor.apply_chat_template(messages, chat_template=_template(border))
+    clips = [part for part in talk.media if part.kind == "video"]
+    chosen = [border.geometries["video"].footprints([video.measure(clip)])[0].frames for clip in clips]
+    pictures = [part.reference for part in talk.media if part.kind == "image"]
+    omni = {"fps": len(chosen[0]) / video.measure(clips[0]).frames * 8.0} if border.family.name == "qwen3_omni" else {}
+    first = border.processor.tokenizer.bos_token
+    return border.processor(  # type: ignore[no-any-return]
+        text=[text],
+        images=[pictures] if pictures else None,
+        videos=[torch.from_numpy(video.decode(c, f)).permute(0, 3, 1, 2) for c, f in zip(clips, chosen, strict=True)],
+        video_metadata=[metadata(video.measure(c), f) for c, f in zip(clips, chosen, strict=True)],
+        do_sample_frames=False,
+        return_tensors="pt",
+        add_special_tokens=not (first and text.startswith(first)),
+        **omni,
     )
 
 

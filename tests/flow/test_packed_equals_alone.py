@@ -17,6 +17,8 @@ from lading.sources import open_corpus
 from tests.support.alone import loss_alone, losses_packed
 
 TOLERANCE = 1e-5
+REFUSES_CLIPS = ("gemma4", "kimi_k25")
+"""Families whose model class in transformers 5.22 refuses any clip, packed or not: their files say why."""
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +47,8 @@ def _loud(model: torch.nn.Module) -> torch.nn.Module:
 def _encoded(samples: Samples) -> list[Encoded]:
     """Pictures, albums of several, clips where the family takes them, and plain talk: every kind beside every other."""
     chosen = [*range(3), *range(12, 15), *range(18, 21), *range(21, 25)]
+    if samples.border.family.name in REFUSES_CLIPS:
+        chosen = [index for index in chosen if index not in range(18, 21)]
     encoded = [samples.encode(index) for index in chosen]
     left_out = [sample for sample in encoded if isinstance(sample, Dropped)]
     assert "video" not in samples.border.family.media or not left_out, left_out

@@ -5,7 +5,7 @@ import pytest
 
 from lading import toy
 from lading.errors import ConfigError
-from lading.loader import Border, load_processor, read_processor
+from lading.loader import Border, Samples, load_processor, read_processor
 from lading.media import placeholder
 
 
@@ -34,3 +34,12 @@ def test_no_chat_template() -> None:
 def test_a_processor_that_cannot_be_had(name: str) -> None:
     with pytest.raises(ConfigError, match="wanted"):
         load_processor(name)
+
+
+def test_counts_do_not_depend_on_who_used_the_tokenizer_before(toy_samples: Samples) -> None:
+    before = toy_samples.count()
+    toy_samples.border.processor.tokenizer(["a", "b c d e f"], padding="max_length", truncation=True, max_length=300)
+    after = toy_samples.count()
+    assert after.tokens.tolist() == before.tokens.tolist()
+    toy_samples.border.processor.tokenizer(["a", "b c d e f"], padding=True, truncation=True, max_length=3)
+    assert toy_samples.count().tokens.tolist() == before.tokens.tolist()

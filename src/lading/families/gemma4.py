@@ -7,7 +7,7 @@ from functools import partial
 from lading.family import Family, Medium, TurnStyle
 from lading.fields import Field
 from lading.media.pixels import processor_tensors
-from lading.media.probe import image_probe
+from lading.media.probe import clip_probe, image_probe
 
 FAMILY = Family(
     name="gemma4",
@@ -21,6 +21,13 @@ FAMILY = Family(
         unsaid=("<|channel>thought\n<channel|>",),
     ),
     media={
+        # Every frame of a clip is a run of pads behind its time. (transformers 5.22 has the model's `forward` drop
+        # `num_frames_per_video` on the way, so that it refuses any clip, packed or not.)
+        "video": Medium(
+            mark="<|video|>",
+            pad="<|video|>",
+            geometry=partial(clip_probe, pad="<|video|>", rows=lambda made: made["num_frames_per_video"]),
+        ),
         "image": Medium(
             mark="<|image|>",
             pad="<|image|>",
@@ -29,7 +36,13 @@ FAMILY = Family(
             ),
         ),
     },
-    fields={"pixel_values": Field(axis="image"), "image_position_ids": Field(axis="image")},
+    fields={
+        "pixel_values": Field(axis="image"),
+        "image_position_ids": Field(axis="image"),
+        "pixel_values_videos": Field(axis="video_run"),
+        "video_position_ids": Field(axis="video_run"),
+        "num_frames_per_video": Field(axis="video"),
+    },
     tensors=processor_tensors,
     attentions=("positions",),
     token_types="mm_token_type_ids",

@@ -1,4 +1,4 @@
-"""InternVL: pictures as tiles of one size, a thumbnail last; every tile is as many tokens."""
+"""InternVL: pictures as tiles of one size, a thumbnail last; clips as frames; every tile is as many tokens."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 from lading.family import Family, Medium, TurnStyle
 from lading.fields import Field
 from lading.media.pixels import processor_tensors
-from lading.media.probe import image_probe
+from lading.media.probe import clip_probe, image_probe
 
 FAMILY = Family(
     name="internvl",
@@ -21,7 +21,19 @@ FAMILY = Family(
             pad="<IMG_CONTEXT>",
             geometry=partial(image_probe, pad="<IMG_CONTEXT>", rows=lambda made: made["num_patches"]),
         ),
+        # Eight frames a clip is what the model was published with; its video processor names no number.
+        "video": Medium(
+            mark="<video>",
+            pad="<IMG_CONTEXT>",
+            geometry=partial(
+                clip_probe,
+                pad="<IMG_CONTEXT>",
+                rows=lambda made: [len(frames) for frames in made["pixel_values_videos"]],
+                count=8,
+            ),
+        ),
     },
-    fields={"pixel_values": Field(axis="image_patch")},
+    # Tiles of pictures and frames of clips, in reading order.
+    fields={"pixel_values": Field(axis="visual_patch")},
     tensors=processor_tensors,
 )

@@ -1,4 +1,4 @@
-"""Kimi K2.5: pictures as flat patches, an empty thought in front of every answer."""
+"""Kimi K2.5: pictures and clips as flat patches, an empty thought in front of every answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 from lading.family import Family, Medium, TurnStyle
 from lading.fields import Field
 from lading.media.pixels import processor_tensors
-from lading.media.probe import image_probe
+from lading.media.probe import clip_probe, image_probe
 
 FAMILY = Family(
     name="kimi_k25",
@@ -16,6 +16,18 @@ FAMILY = Family(
     models=("Kimi_K25ForConditionalGeneration",),
     turns=TurnStyle(opening="<|im_{role}|>{role}<|im_middle|>", closing="<|im_end|>", unsaid=("<think></think>",)),
     media={
+        # (transformers 5.22 has the model split a clip's features by its unpooled size, so that it refuses any clip,
+        # packed or not.)
+        "video": Medium(
+            mark="<|kimi_k25_video_placeholder|>",
+            pad="<|kimi_k25_video_placeholder|>",
+            geometry=partial(
+                clip_probe,
+                pad="<|kimi_k25_video_placeholder|>",
+                rows=lambda made: [int(made["video_grid_thw"].prod(-1).sum())],
+                fps=2.0,
+            ),
+        ),
         "image": Medium(
             mark="<|media_pad|>",
             pad="<|media_pad|>",
@@ -26,6 +38,12 @@ FAMILY = Family(
             ),
         ),
     },
-    fields={"pixel_values": Field(axis="image_patch"), "image_grid_thw": Field(axis="image")},
+    fields={
+        "pixel_values": Field(axis="image_patch"),
+        "image_grid_thw": Field(axis="image"),
+        "pixel_values_videos": Field(axis="video_patch"),
+        # One grid for every few frames, each behind its time.
+        "video_grid_thw": Field(axis="video_run"),
+    },
     tensors=processor_tensors,
 )

@@ -7,7 +7,7 @@ from functools import partial
 from lading.family import Family, Medium, TurnStyle
 from lading.fields import Field
 from lading.media.pixels import processor_tensors
-from lading.media.probe import image_probe
+from lading.media.probe import clip_probe, image_probe
 
 FAMILY = Family(
     name="llava_onevision",
@@ -16,6 +16,13 @@ FAMILY = Family(
     models=("LlavaOnevisionForConditionalGeneration",),
     turns=TurnStyle(opening="<|im_start|>{role}\n", closing="<|im_end|>"),
     media={
+        "video": Medium(
+            mark="<video>",
+            pad="<video>",
+            geometry=partial(
+                clip_probe, pad="<video>", rows=lambda made: [1] * len(made["pixel_values_videos"]), count=8
+            ),
+        ),
         "image": Medium(
             mark="<image>",
             pad="<image>",
@@ -25,6 +32,8 @@ FAMILY = Family(
         ),
     },
     fields={
+        # Clips of one batch have equally many frames.
+        "pixel_values_videos": Field(axis="video"),
         "pixel_values": Field(axis="image", stretch=1),
         "image_sizes": Field(axis="image"),
         "batch_num_images": Field(axis="image_group"),

@@ -109,6 +109,9 @@ def _batch_encoder(tokenizer: Any) -> Callable[[list[str]], Sequence[Encoding]]:
     backend, first = tokenizer.backend_tokenizer, tokenizer.bos_token
 
     def encode(texts: list[str]) -> Sequence[Encoding]:
+        # Whoever called the tokenizer last may have left it padding or truncating; it is set anew at every call.
+        backend.no_padding()
+        backend.no_truncation()
         written = first is not None and texts[0].startswith(first)
         encodings: Sequence[Encoding] = backend.encode_batch(texts, add_special_tokens=not written)
         return encodings

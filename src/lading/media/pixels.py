@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lading.errors import ExactnessError
 from lading.fields import MediaKind
 from lading.media import audio, image, video
+from lading.media.probe import metadata
 from lading.records import Footprint, MediaPart
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def processor_tensors(
         inputs["images"] = [decoded] if nested else decoded
     if clips:
         inputs["videos"] = [clip_frames(part, footprint) for part, footprint in clips]
-        inputs["video_metadata"] = [clip_metadata(part, footprint) for part, footprint in clips]
+        inputs["video_metadata"] = [metadata(video.measure(part), footprint.frames) for part, footprint in clips]
         inputs["do_sample_frames"] = False
     if sounds:
         rate = sampling_rate(processor)
@@ -124,21 +125,6 @@ def clip_frames(part: MediaPart, footprint: Footprint) -> Tensor:
     import torch
 
     return torch.from_numpy(video.decode(part, footprint.frames)).permute(0, 3, 1, 2)
-
-
-def clip_metadata(part: MediaPart, footprint: Footprint) -> Any:
-    """What transformers wants to know of a clip whose frames were already chosen."""
-    from transformers.video_utils import VideoMetadata
-
-    size = video.measure(part)
-    return VideoMetadata(
-        total_num_frames=size.frames,
-        fps=size.fps,
-        height=size.height,
-        width=size.width,
-        duration=size.frames / size.fps,
-        frames_indices=list(footprint.frames),
-    )
 
 
 def checked_ids(made: Mapping[str, Any], ids: Sequence[int]) -> None:

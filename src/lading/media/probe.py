@@ -12,8 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from lading.errors import Reason, SkipSample
 from lading.fields import MediaKind
+from lading.media.geometry.frames import refuse_still_clips
 from lading.records import Footprint, ImageSize, Size, VideoSize
 
 Answer = tuple[list[str], list[int]]
@@ -81,6 +84,61 @@ def image_probe(processor: Any, *, pad: str, rows: Rows) -> Probe:
         return texts, [int(count) for count in rows(made)]
 
     return Probe(kind="image", pad=pad, ask=ask)
+
+
+def clip_probe(processor: Any, *, pad: str, rows: Rows, count: int | None = None, fps: float | None = None) -> Probe:
+    """A probe for clips, through the processor's own `_process_videos`.
+
+    Frames are chosen by the processor's own rule, for the number or rate it is set to; where it is set to neither, for
+    `count` or `fps`. A clip with fewer frames gives all of them; with `count`, some twice, so that all clips are alike.
+    """
+    options = _options(processor)["videos_kwargs"]
+
+    def frames(size: VideoSize) -> tuple[int, ...]:
+        return _chosen(processor.video_processor, size, count, fps)
+
+    def ask(sizes: tuple[Size, ...]) -> Answer:
+        import torch
+
+        texts: list[str] = []
+        counts: list[int] = []
+        for size in sizes:
+            assert isinstance(size, VideoSize)
+            chosen = frames(size)
+            blank = torch.zeros(len(chosen), 3, size.height, size.width, dtype=torch.uint8)
+            own = {**options, "video_metadata": [metadata(size, chosen)], "do_sample_frames": False}
+            made, written = processor._process_videos([blank], **{**own, "return_metadata": True})
+            texts += written
+            counts += [int(count) for count in rows(made)]
+        return texts, counts
+
+    return Probe(kind="video", pad=pad, ask=ask, frames=frames)
+
+
+def _chosen(numbers: Any, size: VideoSize, count: int | None, fps: float | None) -> tuple[int, ...]:
+    refuse_still_clips(size)
+    rate = numbers.fps or fps
+    asked = numbers.num_frames or count or (size.frames if rate is None else size.frames / size.fps * rate)
+    wanted = max(1, int(asked))
+    if wanted < size.frames:
+        found = numbers.sample_frames(metadata(size, ()), num_frames=wanted)
+        return tuple(int(index) for index in found if index < size.frames)
+    fixed = count is not None and numbers.num_frames is None
+    return tuple(np.linspace(0, size.frames - 1, wanted if fixed else size.frames).round().astype(int).tolist())
+
+
+def metadata(size: VideoSize, frames: Sequence[int]) -> Any:
+    """What transformers wants to know of a clip; `frames` are those already chosen."""
+    from transformers.video_utils import VideoMetadata
+
+    return VideoMetadata(
+        total_num_frames=size.frames,
+        fps=size.fps,
+        height=size.height,
+        width=size.width,
+        duration=size.frames / size.fps,
+        frames_indices=list(frames) or None,
+    )
 
 
 def _options(processor: Any) -> Any:

@@ -44,16 +44,16 @@ def measure(part: MediaPart) -> VideoSize:
 
 
 def decode(part: MediaPart, wanted: Sequence[int]) -> NDArray[np.uint8]:
-    """The wanted frames, ascending, as [frames, height, width, 3]."""
+    """The wanted frames as [frames, height, width, 3]; one may be wanted twice."""
     listed = _frame_parts(part)
     if listed:
         return np.stack([np.asarray(image.decode(listed[index])) for index in wanted])
     chosen = set(wanted)
-    pictures: list[NDArray[np.uint8]] = []
+    pictures: dict[int, NDArray[np.uint8]] = {}
     with _opened(part) as container:
         for index, frame in enumerate(container.decode(video=0)):
             if index in chosen:
-                pictures.append(np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8))
+                pictures[index] = np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)
             if len(pictures) == len(chosen):
                 break
     if len(pictures) < len(chosen):
@@ -62,7 +62,7 @@ def decode(part: MediaPart, wanted: Sequence[int]) -> NDArray[np.uint8]:
             found=f"video {name_of(part)} that ends before frame {max(chosen)}",
             wanted=f"{len(chosen)} frames of it, as its header promises",
         )
-    return np.stack(pictures)
+    return np.stack([pictures[index] for index in wanted])
 
 
 @contextmanager
