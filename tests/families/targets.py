@@ -10,31 +10,23 @@ from lading import families, toy
 from lading.loader import Border, load_processor, read_processor
 from tests.support.shared import SHARED, processor_folder
 
-FOLDERS = {"internvl": "internvl3"}
-"""Real processor folders that are not named like their family."""
+FOLDERS = {"internvl": "internvl3", "kimi_vl": "kimi_vl_sub"}
+"""Real processor folders that are not named like their family. (Kimi-VL's loads as Kimi K2.5's class.)"""
 
 
-def _targets() -> list[object]:
-    params: list[object] = []
-    for name in families.names():
-        assert name in toy.recipes(), f"{name} has no toy: the contract cannot run over it"
-        params.append(pytest.param(("toy", name), id=f"{name}-toy", marks=pytest.mark.xdist_group(f"{name}-toy")))
-        real = pytest.param(
-            ("real", name),
-            id=f"{name}-real",
-            marks=[
-                pytest.mark.xdist_group(f"{name}-real"),
-                pytest.mark.skipif(
-                    not processor_folder(FOLDERS.get(name, name)).is_dir(),
-                    reason=f"no real {name} processor in {SHARED.name}",
-                ),
-            ],
-        )
-        params.append(real)
-    return params
+def _toy(name: str) -> object:
+    assert name in toy.recipes(), f"{name} has no toy: the contract cannot run over it"
+    return pytest.param(("toy", name), id=f"{name}-toy", marks=pytest.mark.xdist_group(f"{name}-toy"))
 
 
-TARGETS = _targets()
+def _real(name: str) -> object:
+    missing = not processor_folder(FOLDERS.get(name, name)).is_dir()
+    reason = f"no real {name} processor in {SHARED.name}"
+    marks = [pytest.mark.xdist_group(f"{name}-real"), pytest.mark.skipif(missing, reason=reason)]
+    return pytest.param(("real", name), id=f"{name}-real", marks=marks)
+
+
+TARGETS = [target(name) for name in families.names() for target in (_toy, _real)]
 
 
 @cache

