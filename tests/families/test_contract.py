@@ -57,7 +57,7 @@ def _sound(seconds: float) -> bytes:
 
 
 def _sound_talks(border: Border) -> list[Conversation]:
-    if "audio" not in border.family.media:
+    if "audio" not in border.geometries:
         return []
     first, second = (MediaPart(kind="audio", reference=_sound(seconds)) for seconds in (1.3, 2.9))
     return [
@@ -75,7 +75,7 @@ def _clip(frames: int) -> bytes:
 
 
 def _clip_talks(border: Border) -> list[Conversation]:
-    if "video" not in border.family.media:
+    if "video" not in border.geometries:
         return []
     short, long = (MediaPart(kind="video", reference=_clip(frames)) for frames in (9, 40))
     return [

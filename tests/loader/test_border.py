@@ -43,3 +43,8 @@ def test_counts_do_not_depend_on_who_used_the_tokenizer_before(toy_samples: Samp
     assert after.tokens.tolist() == before.tokens.tolist()
     toy_samples.border.processor.tokenizer(["a", "b c d e f"], padding=True, truncation=True, max_length=3)
     assert toy_samples.count().tokens.tolist() == before.tokens.tolist()
+
+
+def test_a_tokenizer_of_another_family_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"without '<IMG_CONTEXT>'"):
+        read_processor(toy.processor("qwen2_5_vl"), "internvl")

@@ -11,7 +11,7 @@ from typing import Any
 from lading import families, toy
 from lading.errors import ConfigError
 from lading.families.default import NAME
-from lading.family import Family, Geometry
+from lading.family import Family, Geometry, Medium
 from lading.fields import MediaKind
 from lading.materialise.positions import ThreeWay
 from lading.tokenise import Tokeniser
@@ -71,6 +71,7 @@ def read_processor(processor: Any, family: str | None = None) -> Border:
             wanted="one, so that padding is not mistaken for text",
             consequence="set tokenizer.pad_token",
         )
+    media = _known_media(tokenizer, chosen)
     tokeniser = Tokeniser(
         render=template_renderer(
             processor.chat_template or tokenizer.chat_template,
@@ -80,15 +81,15 @@ def read_processor(processor: Any, family: str | None = None) -> Border:
         ),
         encode_batch=_batch_encoder(tokenizer),
         turns=chosen.turns,
-        media=chosen.media,
-        pads=tuple({_token_id(tokenizer, medium.pad, chosen) for medium in chosen.media.values()}),
+        media=media,
+        pads=tuple({int(tokenizer.convert_tokens_to_ids(medium.pad)) for medium in media.values()}),
         token_types=chosen.token_types,
     )
     return Border(
         processor=processor,
         family=chosen,
         tokeniser=tokeniser,
-        geometries={kind: medium.geometry(processor) for kind, medium in chosen.media.items()},
+        geometries={kind: medium.geometry(processor) for kind, medium in media.items()},
         three_way=_three_way(processor, chosen),
         pad_token=tokenizer.pad_token_id,
     )
@@ -130,8 +131,15 @@ def _three_way(processor: Any, family: Family) -> ThreeWay | None:
     )
 
 
-def _token_id(tokenizer: Any, token: str, family: Family) -> int:
-    found = tokenizer.convert_tokens_to_ids(token)
-    if found is None or found == tokenizer.unk_token_id:
-        raise ConfigError(found=f"a tokenizer without {token!r}", wanted=f"a tokenizer of {family.title}")
-    return int(found)
+def _known_media(tokenizer: Any, family: Family) -> Mapping[MediaKind, Medium]:
+    """The media whose pads the tokenizer knows. An older model of a family may lack some; one with none is another's."""
+
+    def known(token: str) -> bool:
+        found = tokenizer.convert_tokens_to_ids(token)
+        return found is not None and found != tokenizer.unk_token_id
+
+    media = {kind: medium for kind, medium in family.media.items() if known(medium.pad)}
+    if family.media and not media:
+        pads = " or ".join(repr(medium.pad) for medium in family.media.values())
+        raise ConfigError(found=f"a tokenizer without {pads}", wanted=f"a tokenizer of {family.title}")
+    return media
