@@ -85,6 +85,16 @@ ATTENTIONS: tuple[Attention, ...] = get_args(Attention)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class LayerSight:
+    """What a token sees in one kind of layer, within its document: the past, or the last `window` of it, and, with
+    `both_ways`, all of the picture it belongs to.
+    """
+
+    window: int | None = None
+    both_ways: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Family:
     """Everything that makes a model family differ from another. Law: it states facts and runs no loop over keys."""
 
@@ -104,9 +114,9 @@ class Family:
     """`None`: plain positions 0, 1, 2, … for each document."""
     token_types: str | None = None
     """The input that says what each token is (0 text, 1 image, 2 video, 3 audio), where the model needs one."""
-    attentions: tuple[Attention, ...] = ATTENTIONS
-    """How documents can be kept apart exactly. A model with sliding windows or both-way sight of pictures makes its own
-    masks from positions; one dense mask for all layers would take the place of those."""
+    layers: Callable[[Any], Mapping[str, LayerSight]] | None = None
+    """For a model whose layers see differently: reads each kind of layer out of the model's text configuration. One
+    dense mask for all would take the place of its windows; it needs one for each kind."""
     system_as_text: bool = False
     """Whether the chat template wants a system message as a string, not as a list of parts."""
 

@@ -22,6 +22,9 @@ from lading.fields import MediaKind
 if TYPE_CHECKING:
     from torch import Tensor, device
 
+    Input = Tensor | Mapping[str, Tensor] | bool | None
+    """What a model is fed under one name; a mapping holds masks by the kind of layer they are for."""
+
 Role = Literal["system", "user", "assistant", "tool"]
 Reference = str | Path | bytes | tuple[str, ...] | object
 """How a medium is given: a path, encoded bytes, the paths of a video's frames, or a decoded object (a PIL image)."""
@@ -274,7 +277,7 @@ class Pack:
 class Batch:
     """What the model is fed: `model(**batch)`. Law: `rows` names the documents of every row, in order."""
 
-    inputs: Mapping[str, Tensor | bool | None]
+    inputs: Mapping[str, Input]
     rows: tuple[tuple[Document, ...], ...]
     dropped: tuple[Dropped, ...] = ()
 
@@ -283,15 +286,15 @@ class Batch:
         """Names of the model's inputs; with `__getitem__` this is what `**batch` needs."""
         return self.inputs.keys()
 
-    def items(self) -> ItemsView[str, Tensor | bool | None]:
+    def items(self) -> ItemsView[str, Input]:
         """Names and values of the model's inputs."""
         return self.inputs.items()
 
-    def get(self, name: str, default: Tensor | bool | None = None) -> Tensor | bool | None:
+    def get(self, name: str, default: Input = None) -> Input:
         """One input, or `default` where the batch does not have it."""
         return self.inputs.get(name, default)
 
-    def __getitem__(self, name: str) -> Tensor | bool | None:
+    def __getitem__(self, name: str) -> Input:
         return self.inputs[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -306,7 +309,7 @@ class Batch:
     def tensor(self, name: str) -> Tensor:
         """One input that is known to be a tensor."""
         value = self.inputs[name]
-        if value is None or isinstance(value, bool):
+        if value is None or isinstance(value, (bool, Mapping)):
             raise KeyError(f"{name} is not a tensor in this batch")
         return value
 
@@ -319,16 +322,20 @@ class Batch:
         return self._mapped(lambda tensor: tensor.pin_memory())
 
     def _mapped(self, change: Callable[[Tensor], Tensor]) -> Batch:
-        changed = {
-            name: value if value is None or isinstance(value, bool) else change(value)
-            for name, value in self.inputs.items()
-        }
-        return replace(self, inputs=changed)
+        return replace(self, inputs={name: _changed(value, change) for name, value in self.inputs.items()})
+
+
+def _changed(value: Input, change: Callable[[Tensor], Tensor]) -> Input:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, Mapping):
+        return {name: change(tensor) for name, tensor in value.items()}
+    return change(value)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Microbatch:
     """One pipeline-parallel piece of a batch. Law: its media belong to its own rows, by the carried counts."""
 
-    inputs: Mapping[str, Tensor | bool | None]
+    inputs: Mapping[str, Input]
     rows: tuple[tuple[Document, ...], ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from lading import families, toy
 from lading.collate import collate_packs, collate_samples
 from lading.family import Attention
 from lading.loader import Samples, load_processor, read_processor
+from lading.loader.border import read_layers
 from lading.materialise import build_pack
 from lading.records import Dropped, Encoded
 from lading.sources import open_corpus
@@ -60,8 +62,6 @@ def _encoded(samples: Samples) -> list[Encoded]:
 @pytest.mark.parametrize("implementation", ["sdpa", "eager"])
 @pytest.mark.parametrize("name", families.names())
 def test_loss_per_document(meta: Path, name: str, attention: Attention, implementation: str) -> None:
-    if attention not in families.find(name).attentions:
-        pytest.skip(f"{name} makes its masks itself")
     samples = _samples(meta, name)
     border = samples.border
     model = _loud(toy.model(name))
@@ -73,12 +73,62 @@ def test_loss_per_document(meta: Path, name: str, attention: Attention, implemen
     fields = border.family.table
     half = len(encoded) // 2
     packs = [build_pack(part, fields=fields, three_way=border.three_way) for part in (encoded[:half], encoded[half:])]
-    batch = collate_packs(packs, fields=fields, pad_token=border.pad_token, attention=attention)
+    layers = read_layers(border.family, model.config, attention)
+    batch = collate_packs(packs, fields=fields, pad_token=border.pad_token, attention=attention, layers=layers)
     alone = [loss_alone(model, sample, border.processor) for sample in encoded]
     together = losses_packed(model, batch)
     worst = max(abs(one - other) for one, other in zip(alone, together, strict=True))
     assert worst <= TOLERANCE, f"packed and alone differ by {worst}"
     assert len({round(loss, 3) for loss in alone}) > len(alone) // 2, "losses are too alike to tell documents apart"
+
+
+@pytest.mark.parametrize("name", [name for name in families.names() if families.find(name).layers])
+def test_masks_by_layer_say_what_the_models_own_say_for_a_document_alone(name: str, meta: Path) -> None:
+    """What its layers are handed while it sees one document must be that document's block of our mask for the pack."""
+    samples = _samples(meta, name)
+    border = samples.border
+    model = toy.model(name).eval()
+    encoded = _encoded(samples)
+    pack = build_pack(encoded, fields=border.family.table, three_way=border.three_way)
+    layers = read_layers(border.family, model.config, "mask")
+    assert layers is not None
+    batch = collate_packs([pack], fields=border.family.table, pad_token=0, attention="mask", layers=layers)
+    masks = batch["attention_mask"]
+    assert isinstance(masks, dict)
+    start = 0
+    for sample in encoded:
+        stop = start + sample.document.tokens
+        for kind, theirs in _own_masks(model, sample, border.processor).items():
+            ours = masks[kind][0, 0, start:stop] == 0
+            assert torch.equal(ours[:, start:stop], theirs)
+            assert not ours[:, :start].any()
+            assert not ours[:, stop:].any()
+        start = stop
+
+
+def _own_masks(model: Any, sample: Encoded, processor: Any) -> dict[str, torch.Tensor]:
+    """[T, T] bool by the kind of layer, taken from what the model's own attention layers are handed."""
+    model.set_attn_implementation("eager")
+    kinds = model.config.get_text_config().layer_types
+    found: dict[str, torch.Tensor] = {}
+
+    def remember(kind: str) -> Any:
+        def hook(module: Any, values: Any, inputs: dict[str, Any]) -> None:
+            found[kind] = inputs["attention_mask"][0, 0] == 0
+
+        return hook
+
+    decoder = next(
+        module for module in model.modules() if hasattr(module, "layers") and hasattr(module, "embed_tokens")
+    )
+    hooks = [
+        layer.self_attn.register_forward_pre_hook(remember(kind), with_kwargs=True)
+        for kind, layer in zip(kinds, decoder.layers, strict=True)
+    ]
+    loss_alone(model, sample, processor)
+    for hook in hooks:
+        hook.remove()
+    return found
 
 
 def test_the_models_own_loss_is_the_mean_over_all_trained_tokens(samples: Samples) -> None:

@@ -241,6 +241,11 @@ def test_ranks_without_a_process_group_are_refused(toy_meta: Path, monkeypatch: 
     assert Loader(toy_meta, TOY, pack_size=512, rank=1, world_size=4).config.rank == 1
 
 
-def test_a_dense_mask_is_refused_where_layers_differ(toy_meta: Path) -> None:
+def test_where_layers_differ_each_kind_has_its_mask(toy_meta: Path) -> None:
     with pytest.raises(ConfigError, match="masks of more than one kind"):
         Loader(toy_meta, "toy:gemma3", pack_size=512, attention="mask")
+    config = toy.model("gemma3").config
+    loader = Loader(toy_meta, "toy:gemma3", pack_size=512, attention="mask", model_config=config)
+    masks = next(iter(loader))["attention_mask"]
+    assert isinstance(masks, dict)
+    assert set(masks) == {"full_attention", "sliding_attention"}

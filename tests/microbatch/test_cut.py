@@ -52,3 +52,15 @@ def test_impossible_numbers_are_refused(toy_samples: Samples, batch: Batch, piec
 
     with pytest.raises(ConfigError, match="wanted 1 to 4"):
         cut_batch(batch, pieces, fields=toy_samples.border.family.table)
+
+
+def test_masks_by_layer_are_cut_by_rows(toy_samples: Samples, batch: Batch) -> None:
+    import dataclasses
+
+    from lading.microbatch import cut_batch
+
+    mask = torch.arange(4 * 9).reshape(4, 1, 3, 3)
+    layered = dataclasses.replace(batch, inputs={**batch.inputs, "attention_mask": {"full": mask, "sliding": mask + 1}})
+    cut = cut_batch(layered, 2, fields=toy_samples.border.family.table)
+    assert torch.equal(cut[1].inputs["attention_mask"]["sliding"], mask[2:] + 1)  # type: ignore[index,call-overload]
+    assert torch.equal(layered.to("cpu")["attention_mask"]["full"], mask)  # type: ignore[index,call-overload]

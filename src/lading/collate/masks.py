@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from lading.family import LayerSight
+
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
 
@@ -19,6 +21,36 @@ def block_causal(document_ids: Tensor) -> Tensor:
     """
     same = document_ids[:, :, None] == document_ids[:, None, :]
     return torch.tril(same)[:, None]
+
+
+def sight(document_ids: Tensor, pictures: Tensor | None, layer: LayerSight) -> Tensor:
+    """[B, S] document ids and picture numbers (0 for text) → [B, 1, S, S] bool: what each token sees in such a layer.
+
+    >>> sight(torch.tensor([[1, 1, 1]]), torch.tensor([[0, 1, 1]]), LayerSight(both_ways=True))[0, 0].int().tolist()
+    [[1, 0, 0], [1, 1, 1], [1, 1, 1]]
+    """
+    same = document_ids[:, :, None] == document_ids[:, None, :]
+    seen = torch.tril(torch.ones_like(same))
+    if layer.both_ways and pictures is not None:
+        seen |= (pictures[:, :, None] == pictures[:, None, :]) & (pictures > 0)[:, :, None]
+    if layer.window is not None:
+        places = torch.arange(document_ids.shape[1], device=document_ids.device)
+        seen &= places[None, :] > places[:, None] - layer.window
+    return (same & seen)[:, None]
+
+
+def picture_numbers(token_types: Tensor, document_ids: Tensor) -> Tensor:
+    """[B, S] token types → a number for every run of picture tokens, 0 for everything else.
+
+    A run ends where its document does, even where two pictures touch.
+
+    >>> picture_numbers(torch.tensor([[0, 1, 1, 1]]), torch.tensor([[1, 1, 1, 2]])).tolist()
+    [[0, 1, 1, 2]]
+    """
+    visual = (token_types == 1) | (token_types == 2)
+    before = torch.roll(visual, 1, dims=-1) & (torch.roll(document_ids, 1, dims=-1) == document_ids)
+    before[..., 0] = False
+    return torch.where(visual, (visual & ~before).int().cumsum(-1), 0)
 
 
 def additive(mask: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:

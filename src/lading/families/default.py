@@ -49,7 +49,6 @@ def derive(processor: Any) -> Family:
         fields=shown.fields if shown is not None else {},
         tensors=processor_tensors,
         token_types=types,
-        attentions=("positions",),
     )
 
 

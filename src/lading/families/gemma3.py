@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from lading.family import Family, Medium, TurnStyle
+from lading.family import Family, LayerSight, Medium, TurnStyle
 from lading.fields import Field
 from lading.media.pixels import processor_tensors
 from lading.media.probe import image_probe
@@ -34,6 +34,9 @@ FAMILY = Family(
     },
     fields={"pixel_values": Field(axis="image_patch")},
     tensors=processor_tensors,
-    attentions=("positions",),
+    layers=lambda config: {
+        "full_attention": LayerSight(both_ways=True),
+        "sliding_attention": LayerSight(window=config.sliding_window, both_ways=True),
+    },
     token_types="token_type_ids",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from lading.family import Family, Medium, TurnStyle
+from lading.family import Family, LayerSight, Medium, TurnStyle
 from lading.fields import Field
 from lading.media.pixels import processor_tensors
 from lading.media.probe import clip_probe, image_probe
@@ -44,7 +44,13 @@ FAMILY = Family(
         "num_frames_per_video": Field(axis="video"),
     },
     tensors=processor_tensors,
-    attentions=("positions",),
+    # Only the larger models let the tokens of a picture see each other, and only in sliding layers.
+    layers=lambda config: {
+        "full_attention": LayerSight(),
+        "sliding_attention": LayerSight(
+            window=config.sliding_window, both_ways=config.use_bidirectional_attention == "vision"
+        ),
+    },
     token_types="mm_token_type_ids",
     system_as_text=True,
 )

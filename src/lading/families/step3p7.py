@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from lading.family import Family, Medium, TurnStyle
+from lading.family import Family, LayerSight, Medium, TurnStyle
 from lading.fields import Field
 from lading.media.pixels import processor_tensors
 from lading.media.probe import image_probe
@@ -28,5 +28,8 @@ FAMILY = Family(
         "pixel_values_local": Field(axis="image_patch"),
     },
     tensors=processor_tensors,
-    attentions=("positions",),
+    layers=lambda config: {
+        "full_attention": LayerSight(),
+        "sliding_attention": LayerSight(window=config.sliding_window),
+    },
 )

@@ -11,7 +11,7 @@ from typing import Any
 from lading import families, toy
 from lading.errors import ConfigError
 from lading.families.default import NAME
-from lading.family import Family, Geometry, Medium
+from lading.family import Attention, Family, Geometry, LayerSight, Medium
 from lading.fields import MediaKind
 from lading.materialise.positions import ThreeWay
 from lading.tokenise import Tokeniser
@@ -95,6 +95,19 @@ def read_processor(processor: Any, family: str | None = None) -> Border:
     )
 
 
+def read_layers(family: Family, model_config: Any, attention: Attention) -> Mapping[str, LayerSight] | None:
+    """What the kinds of layers of a model see, where a mask must say it; `None` where one mask is right for all."""
+    if family.layers is None or attention != "mask":
+        return None
+    if model_config is None:
+        raise ConfigError(
+            found=f"attention='mask' for {family.title} without model_config",
+            wanted="the model's configuration (model.config), which knows its windows",
+            consequence="its layers need masks of more than one kind; attention='positions' needs none",
+        )
+    return family.layers(model_config.get_text_config())
+
+
 def _tokenizer(processor: Any) -> Any:
     try:
         return processor.tokenizer
@@ -132,7 +145,7 @@ def _three_way(processor: Any, family: Family) -> ThreeWay | None:
 
 
 def _known_media(tokenizer: Any, family: Family) -> Mapping[MediaKind, Medium]:
-    """The media whose pads the tokenizer knows. An older model of a family may lack some; one with none is another's."""
+    """The media whose pads the tokenizer knows. An older model of a family may lack some; with none it is another's."""
 
     def known(token: str) -> bool:
         found = tokenizer.convert_tokens_to_ids(token)

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 
 from lading.errors import ConfigError, CorpusError, LadingError, TooManyFailures
 from lading.loader.accounts import open_books
-from lading.loader.border import load_processor, read_processor
+from lading.loader.border import load_processor, read_layers, read_processor
 from lading.loader.config import LoaderConfig
 from lading.loader.packs import Collater, PackDataset
 from lading.loader.ranks import with_rank
@@ -33,7 +33,8 @@ class Loader:
 
     `corpus` is a meta file, a `.json` or a `.jsonl` file, or an opened `Corpus`; `processor` is a transformers
     processor, a folder, a hub id or `toy:NAME`. Options are those of `LoaderConfig`. Counting happens here, planning at
-    the start of every epoch; media are opened by the workers.
+    the start of every epoch; media are opened by the workers. `attention="mask"` for a model whose layers see
+    differently (Gemma, Step) needs its `model_config`.
 
         loader = Loader("corpus/meta.json", processor, pack_size=4096, num_workers=8)
         for batch in loader:
@@ -49,6 +50,7 @@ class Loader:
         processor: Any,
         *,
         family: str | None = None,
+        model_config: Any = None,
         progress: Callable[[int], None] = lambda done: None,
         **options: Any,
     ) -> None:
@@ -58,7 +60,7 @@ class Loader:
             border=read_processor(load_processor(processor), family),
             policy=SkipPolicy(strict=self.config.strict),
         )
-        self._refuse_impossible_attention()
+        self._layers = read_layers(self.samples.border.family, model_config, self.config.attention)
         self.lengths = self.samples.count(progress)
         self._step, self._carries_on = 0, False
         self._failed: list[Dropped] = []
@@ -147,6 +149,7 @@ class Loader:
             collate_fn=Collater(
                 samples=self.samples,
                 config=self.config,
+                layers=self._layers,
                 placeholder=self.samples.encode_conversation(silent) if silent else None,
             ),
             num_workers=self.config.num_workers,
@@ -165,15 +168,6 @@ class Loader:
                 found=f"{len(self._failed)} samples that were counted but could not be opened",
                 wanted=f"at most {self.config.max_failures} (max_failures)",
                 consequence=f"the last one: {self._failed[-1].detail}",
-            )
-
-    def _refuse_impossible_attention(self) -> None:
-        family = self.samples.border.family
-        if self.config.attention not in family.attentions:
-            raise ConfigError(
-                found=f"attention={self.config.attention!r} for {family.title}",
-                wanted=" or ".join(repr(name) for name in family.attentions),
-                consequence="its layers need masks of more than one kind, which it makes itself from positions",
             )
 
     def _refuse_empty_plan(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +10,7 @@ from torch.utils.data import Dataset
 
 from lading.collate import collate_packs
 from lading.errors import LadingError, TooManyFailures
+from lading.family import LayerSight
 from lading.loader.config import LoaderConfig
 from lading.loader.samples import Samples
 from lading.materialise import append_untrained, build_pack
@@ -78,6 +79,7 @@ class Collater:
 
     samples: Samples
     config: LoaderConfig
+    layers: Mapping[str, LayerSight] | None = None
     placeholder: Encoded | None = None
     """What stands behind the last pack of a batch without media."""
 
@@ -94,6 +96,7 @@ class Collater:
             pad_token=border.pad_token,
             length=self._fixed_length(),
             attention=self.config.attention,
+            layers=self.layers,
         )
 
     def _fixed_length(self) -> int | None:

@@ -21,12 +21,23 @@ def cut_batch(batch: Batch, pieces: int, *, fields: Mapping[str, Field]) -> list
     tensors = {name: value for name, value in batch.inputs.items() if isinstance(value, Tensor)}
     media = chunk_documents(tensors, batch.rows, pieces, fields)
     tokens = cut_rows({name: value for name, value in tensors.items() if name not in media}, sizes, fields)
-    constants = {name: value for name, value in batch.inputs.items() if not isinstance(value, Tensor)}
+    masks = _masks(batch, sizes)
+    constants = {name: value for name, value in batch.inputs.items() if value is None or isinstance(value, bool)}
     own = [{name: parts[piece] for name, parts in media.items() if parts[piece] is not None} for piece in range(pieces)]
     return [
-        Microbatch(inputs={**constants, **token_part, **media_part}, rows=rows)
-        for rows, token_part, media_part in zip(_groups(batch.rows, sizes), tokens, own, strict=True)
+        Microbatch(inputs={**constants, **token_part, **mask_part, **media_part}, rows=rows)
+        for rows, token_part, mask_part, media_part in zip(_groups(batch.rows, sizes), tokens, masks, own, strict=True)
     ]
+
+
+def _masks(batch: Batch, sizes: list[int]) -> list[dict[str, dict[str, Tensor]]]:
+    """Masks by the kind of layer, for each microbatch."""
+    parts: list[dict[str, dict[str, Tensor]]] = [{} for _ in sizes]
+    for name, value in batch.inputs.items():
+        if isinstance(value, Mapping):
+            for part, own in zip(parts, cut_rows(value, sizes, {}), strict=True):
+                part[name] = own
+    return parts
 
 
 def _groups(rows: Rows, sizes: list[int]) -> list[Rows]:
