@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from lading.plan.knapsack.best_fit import best_fit
 from lading.plan.knapsack.bins import Bins
+from lading.plan.knapsack.first_fit import first_fit
 from lading.plan.knapsack.in_order import in_order
 
 Algorithm = Callable[[NDArray[np.int64], int], Bins]
 
-ALGORITHMS: dict[str, Algorithm] = {"best_fit": best_fit, "in_order": in_order}
+ALGORITHMS: dict[str, Algorithm] = {"best_fit": best_fit, "first_fit": first_fit, "in_order": in_order}
 """(lengths, capacity) → bins. No length may exceed the capacity."""
 
 __all__ = ["ALGORITHMS", "Algorithm", "Bins"]
