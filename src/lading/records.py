@@ -99,6 +99,14 @@ class ImageSize:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class AudioSize:
+    """Number of samples in one channel, and samples per second."""
+
+    samples: int
+    rate: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class VideoSize:
     """Number of frames in the stream, their height and width, and the frame rate."""
 
@@ -106,14 +114,8 @@ class VideoSize:
     height: int
     width: int
     fps: float
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AudioSize:
-    """Number of samples in one channel, and samples per second."""
-
-    samples: int
-    rate: int
+    sound: AudioSize | None = None
+    """The clip's own sound track, where it is to be heard."""
 
 
 Size = ImageSize | VideoSize | AudioSize
@@ -136,6 +138,10 @@ class Footprint:
     """For a video: which frames of the stream are used."""
     seconds: float = 0.0
     """For a video: seconds between two rows of the grid's t."""
+    sound: Footprint | None = None
+    """For a video that is heard: what its sound track takes up, between the frames."""
+    heard: tuple[int, ...] = ()
+    """Which of the runs are sound."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -165,8 +171,9 @@ class Document:
     media: tuple[MediumSpan, ...] = ()
 
     def footprints(self, *kinds: MediaKind) -> list[Footprint]:
-        """The document's media of these kinds, in reading order."""
-        return [span.footprint for span in self.media if span.footprint.kind in kinds]
+        """The document's media of these kinds, in reading order; a clip's sound track is a sound."""
+        found = (own for span in self.media for own in (span.footprint, span.footprint.sound))
+        return [footprint for footprint in found if footprint is not None and footprint.kind in kinds]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -289,10 +296,6 @@ class Batch:
     def items(self) -> ItemsView[str, Input]:
         """Names and values of the model's inputs."""
         return self.inputs.items()
-
-    def get(self, name: str, default: Input = None) -> Input:
-        """One input, or `default` where the batch does not have it."""
-        return self.inputs.get(name, default)
 
     def __getitem__(self, name: str) -> Input:
         return self.inputs[name]

@@ -29,9 +29,9 @@ def model_inputs(sample: Encoded, processor: Any) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def loss_alone(model: Any, sample: Encoded, processor: Any) -> float:
+def loss_alone(model: Any, sample: Encoded, processor: Any, **options: Any) -> float:
     """The mean loss of a document by itself, shifted here and not in the library."""
-    logits = model(**model_inputs(sample, processor)).logits[0]
+    logits = model(**model_inputs(sample, processor), **options).logits[0]
     labels = sample.tensors["labels"]
     return float(cross_entropy(logits[:-1].float(), labels[1:], ignore_index=IGNORE_INDEX))
 

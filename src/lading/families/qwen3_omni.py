@@ -1,16 +1,32 @@
-"""Qwen3-Omni (the thinker): pictures, clips and sounds; time in fractions of a position."""
+"""Qwen3-Omni (the thinker): pictures, clips, heard or not, and sounds; time in fractions of a position."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from lading.family import Family, Medium, MRope, TurnStyle
 from lading.fields import Field
-from lading.media.geometry import ClipGrid, MelWindows, PatchGrid
+from lading.media.geometry import ClipGrid, MelWindows, PatchGrid, SoundingClips
 from lading.media.pixels import patch_and_sound_tensors
 
 # What `Qwen3OmniMoeProcessor` sets for clips, whatever its video processor says.
 CLIP_PIXELS = {"shortest_edge": 128 * 32 * 32, "longest_edge": 768 * 32 * 32}
+
+TOKENS_PER_SECOND = 13.0
+
+
+def _clips(processor: Any) -> SoundingClips:
+    return SoundingClips(
+        clips=ClipGrid.read(processor, fps=2.0, pixels=CLIP_PIXELS),
+        sounds=MelWindows.read(processor),
+        tokens_per_second=TOKENS_PER_SECOND,
+        seen="<|video_pad|>",
+        heard="<|audio_pad|>",
+        opening="<|audio_start|>",
+        closing="<|audio_end|>",
+    )
+
 
 FAMILY = Family(
     name="qwen3_omni",
@@ -20,9 +36,7 @@ FAMILY = Family(
     turns=TurnStyle(opening="<|im_start|>{role}\n", closing="<|im_end|>"),
     media={
         "image": Medium(mark="<|image_pad|>", pad="<|image_pad|>", geometry=PatchGrid.read),
-        "video": Medium(
-            mark="<|video_pad|>", pad="<|video_pad|>", geometry=partial(ClipGrid.read, fps=2.0, pixels=CLIP_PIXELS)
-        ),
+        "video": Medium(mark="<|video_pad|>", pad="<|video_pad|>", geometry=_clips),
         "audio": Medium(mark="<|audio_pad|>", pad="<|audio_pad|>", geometry=MelWindows.read),
     },
     fields={
@@ -37,7 +51,7 @@ FAMILY = Family(
     tensors=partial(patch_and_sound_tensors, clip_pixels=CLIP_PIXELS),
     positions=MRope(
         merge=lambda processor: int(processor.image_processor.merge_size),
-        tokens_per_second=13.0,
+        tokens_per_second=TOKENS_PER_SECOND,
         fractional=True,
         after="last",
     ),

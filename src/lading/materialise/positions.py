@@ -48,6 +48,13 @@ def _three_way(document: Document, numbers: ThreeWay) -> NDArray[Any]:
     for span in document.media:
         if span.footprint.kind == "audio":
             continue  # sound advances like text
+        if span.footprint.sound is not None:
+            positions[:, token : span.start] = np.arange(span.start - token) + position
+            position += span.start - token
+            placed = _sounding_positions(span, numbers) + position
+            positions[:, span.start : span.stop] = placed
+            position, token = placed.max() + 1, span.stop
+            continue
         for (start, stop), grid in zip(span.runs, _grids(span), strict=True):
             positions[:, token:start] = np.arange(start - token) + position
             position += start - token
@@ -58,6 +65,22 @@ def _three_way(document: Document, numbers: ThreeWay) -> NDArray[Any]:
             token = stop
     positions[:, token:] = np.arange(document.tokens - token) + position
     return positions
+
+
+def _sounding_positions(span: MediumSpan, numbers: ThreeWay) -> NDArray[Any]:
+    """Frames and sound in turn, both counted from where the clip begins."""
+    footprint = span.footprint
+    frames = iter(_grid_positions(footprint.grid, span, numbers).T)
+    placed = np.empty((3, span.stop - span.start), dtype=np.float32)
+    sounds = 0
+    for place, (start, stop) in enumerate(span.runs):
+        own = slice(start - span.start, stop - span.start)
+        if place in footprint.heard:
+            placed[:, own] = np.arange(sounds, sounds + stop - start)
+            sounds += stop - start
+        else:
+            placed[:, own] = np.stack([next(frames) for _ in range(stop - start)], axis=1)
+    return placed
 
 
 def _grids(span: MediumSpan) -> list[tuple[int, int, int]]:

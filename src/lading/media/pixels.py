@@ -6,8 +6,11 @@ the tokens of another, so it is an error of ours, never passed on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from lading.errors import ExactnessError
 from lading.fields import MediaKind
@@ -60,21 +63,32 @@ def patch_and_sound_tensors(
     tensors = patch_tensors(processor, text, parts, footprints, clip_pixels=clip_pixels)
     if "second_per_grid_ts" in tensors:
         tensors["video_second_per_grid"] = tensors.pop("second_per_grid_ts")
-    if sounds := of_kind("audio", parts, footprints):
-        rate = sampling_rate(processor)
-        heard = processor.feature_extractor(
-            [audio.decode(part, rate) for part, _ in sounds],
+    rate = sampling_rate(processor)
+    sounds = list(_heard(parts, footprints, rate))
+    if sounds:
+        made = processor.feature_extractor(
+            [samples for samples, _ in sounds],
             sampling_rate=rate,
             padding=True,
             truncation=False,
             return_attention_mask=True,
             return_tensors="pt",
         )
-        tensors["input_features"] = heard["input_features"]
-        tensors["feature_attention_mask"] = heard["attention_mask"]
-        frames = heard["attention_mask"].sum(-1).tolist()
-        _check_rows("audio", frames, sounds)
+        tensors["input_features"] = made["input_features"]
+        tensors["feature_attention_mask"] = made["attention_mask"]
+        _check_rows("audio", made["attention_mask"].sum(-1).tolist(), [footprint for _, footprint in sounds])
     return tensors
+
+
+def _heard(
+    parts: Sequence[MediaPart], footprints: Sequence[Footprint], rate: int
+) -> Iterator[tuple[NDArray[np.float32], Footprint]]:
+    """All that is heard, in reading order: sounds, and the sound tracks of clips."""
+    for part, footprint in zip(parts, footprints, strict=True):
+        if part.kind == "audio":
+            yield audio.decode(part, rate), footprint
+        elif footprint.sound is not None:
+            yield video.decode_sound(part, rate), footprint.sound
 
 
 def processor_tensors(
@@ -137,8 +151,8 @@ def checked_ids(made: Mapping[str, Any], ids: Sequence[int]) -> None:
         )
 
 
-def _check_rows(kind: MediaKind, found: list[int], media: Media) -> None:
-    wanted = [footprint.rows for _, footprint in media]
+def _check_rows(kind: MediaKind, found: list[int], footprints: Sequence[Footprint]) -> None:
+    wanted = [footprint.rows for footprint in footprints]
     if found != wanted:
         raise ExactnessError(
             found=f"{found} rows of {kind} from the processor",

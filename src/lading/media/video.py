@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 
 from lading.errors import MissingDependency, Reason, SkipSample
 from lading.media import image
+from lading.media.audio import samples_at
 from lading.media.opening import corrupt_as_skip, name_of, readable
-from lading.records import MediaPart, VideoSize
+from lading.records import AudioSize, MediaPart, VideoSize
 
 if TYPE_CHECKING:
     from av.container import InputContainer
 
+HEARD = "use_audio_in_video"
+"""The option of a clip that says its own sound track is to be heard."""
 FRAME_LIST_FPS = 2.0
 """Frames given one by one carry no clock; `{"path": […], "fps": …}` says otherwise."""
 
@@ -38,9 +41,40 @@ def measure(part: MediaPart) -> VideoSize:
         stream = container.streams.video[0]
         rate = stream.average_rate or stream.guessed_rate
         height, width, count = stream.height, stream.width, stream.frames
+        sound = _sound_track(part, container) if part.options.get(HEARD) else None
         if not count:
             count = sum(1 for packet in container.demux(stream) if packet.size)
-    return VideoSize(frames=count, height=height, width=width, fps=float(rate) if rate else 0.0)
+    return VideoSize(frames=count, height=height, width=width, fps=float(rate) if rate else 0.0, sound=sound)
+
+
+def decode_sound(part: MediaPart, rate: int) -> NDArray[np.float32]:
+    """A clip's sound track as one channel [samples] at `rate`, exactly as long as its header promised."""
+    size = measure(part).sound
+    assert size is not None, "only a clip that was measured as heard is decoded"
+    resampler = _pyav().AudioResampler(format="flt", layout="mono", rate=rate)
+    pieces: list[NDArray[np.float32]] = []
+    with _opened(part) as container:
+        for frame in container.decode(audio=0):
+            pieces += [piece.to_ndarray().reshape(-1) for piece in resampler.resample(frame)]
+        pieces += [piece.to_ndarray().reshape(-1) for piece in resampler.resample(None)]
+    heard = np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.float32)
+    wanted = samples_at(size, rate)
+    return np.pad(heard[:wanted], (0, max(0, wanted - len(heard)))).astype(np.float32)
+
+
+def _sound_track(part: MediaPart, container: InputContainer) -> AudioSize:
+    if not container.streams.audio:
+        raise SkipSample(
+            Reason.MISSING_MEDIA,
+            found=f"no sound track in {name_of(part)}",
+            wanted="one, since the clip is to be heard",
+        )
+    stream = container.streams.audio[0]
+    if stream.duration is not None and stream.time_base is not None:
+        seconds = float(stream.duration * stream.time_base)
+    else:
+        seconds = (container.duration or 0) / 1_000_000
+    return AudioSize(samples=round(seconds * stream.rate), rate=stream.rate)
 
 
 def decode(part: MediaPart, wanted: Sequence[int]) -> NDArray[np.uint8]:

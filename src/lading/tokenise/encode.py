@@ -38,11 +38,13 @@ class Outline:
     def length(self) -> Length:
         """What the sample costs."""
         kinds = [span.footprint.kind for span in self.media]
+        kinds += ["audio" for span in self.media if span.footprint.sound is not None]
         visual = [span.footprint for span in self.media if span.footprint.kind != "audio"]
+        heard = sum(sum(footprint.sound.runs) for footprint in visual if footprint.sound is not None)
         return Length(
             tokens=len(self.ids),
             label_tokens=int(np.count_nonzero(self.labels != IGNORE_INDEX)),
-            visual_tokens=sum(sum(footprint.runs) for footprint in visual),
+            visual_tokens=sum(sum(footprint.runs) for footprint in visual) - heard,
             patches=sum(footprint.rows for footprint in visual),
             images=kinds.count("image"),
             videos=kinds.count("video"),

@@ -26,6 +26,7 @@ from lading.loader.encoder import SampleInputs
 from lading.loader.retry import Indexed
 from lading.media import image
 from lading.media.geometry import PatchGrid
+from lading.media.video import HEARD
 from lading.records import SampleKey
 from lading.vlm.datasets import RobustDatasetWrapper
 from lading.vlm.gemma4_prefix import _GEMMA4_MODEL_TURN, _GEMMA4_THINKING_PREFIX, _inject_thinking_prefix_tokens
@@ -211,15 +212,26 @@ def qwen2_5_collate_fn(examples: Examples, processor: Any) -> Batch:
 
 
 def qwen3_omni_collate_fn(examples: Examples, processor: Any, use_audio_in_video: bool = False) -> Batch:
-    """Qwen3-Omni: pictures, clips and sounds."""
+    """Qwen3-Omni. With `use_audio_in_video` clips are heard too: their own sound stands between their frames."""
     if use_audio_in_video:
-        raise ConfigError(
-            found="use_audio_in_video=True",
-            wanted="a sound beside the clip, as a part of its own",
-            consequence="interleaving a clip's own sound track is not built yet",
-            where="qwen3_omni_collate_fn",
-        )
+        examples = [{**example, "conversation": _heard(example.get("conversation"))} for example in examples]
     return collate_examples(examples, processor, family="qwen3_omni")
+
+
+def _heard(conversation: Any) -> Any:
+    """The conversation with every clip marked as one to be heard."""
+    if not isinstance(conversation, (list, tuple)):
+        return conversation
+    return [
+        {**turn, "content": [_heard_part(part) for part in turn["content"]]}
+        if isinstance(turn.get("content"), list)
+        else turn
+        for turn in conversation
+    ]
+
+
+def _heard_part(part: Any) -> Any:
+    return {**part, HEARD: True} if isinstance(part, Mapping) and part.get("type") == "video" else part
 
 
 def kimi_vl_collate_fn(examples: Examples, processor: Any, max_length: int | None = None) -> Batch:

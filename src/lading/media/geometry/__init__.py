@@ -10,6 +10,15 @@ sounds     size → footprint of a sound
 from lading.media.geometry.clips import ClipGrid, StampedClipGrid
 from lading.media.geometry.pictures import PatchGrid
 from lading.media.geometry.resize import smart_resize, smart_resize_clip
+from lading.media.geometry.sounding import SoundingClips
 from lading.media.geometry.sounds import MelWindows
 
-__all__ = ["ClipGrid", "MelWindows", "PatchGrid", "StampedClipGrid", "smart_resize", "smart_resize_clip"]
+__all__ = [
+    "ClipGrid",
+    "MelWindows",
+    "PatchGrid",
+    "SoundingClips",
+    "StampedClipGrid",
+    "smart_resize",
+    "smart_resize_clip",
+]
