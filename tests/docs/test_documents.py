@@ -31,7 +31,8 @@ def test_python_runs(
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+    prose = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#]+)\)", prose):
         if not target.startswith("http"):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
@@ -47,3 +48,21 @@ def test_every_option_of_the_readme_exists() -> None:
         shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
         for option in re.findall(r"--[a-z-]+", line):
             assert option in shown
+
+
+def test_every_name_of_the_pages_is_mapped() -> None:
+    from tests.vlm.pages import PAGES
+
+    text = (ROOT / "docs" / "coming-from-automodel.md").read_text(encoding="utf-8")
+    missing = [name for names in PAGES.values() for name in names if f"`{name}`" not in text]
+    assert missing == []
+    for place in re.findall(r"`((?:[a-z_]+/)+(?:[a-z_0-9]+\.py)?)`", text):
+        assert (ROOT / "src" / "lading" / place).exists(), place
+
+
+def test_the_readme_lists_every_family() -> None:
+    from lading import families
+
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for family in families.all_families():
+        assert f"`{family.processors[0]}`" in text, family.name
