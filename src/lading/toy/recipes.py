@@ -7,22 +7,7 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 from lading.errors import UnknownName
-
-RECIPES = (
-    "gemma3",
-    "gemma4",
-    "internvl",
-    "kimi_k25",
-    "kimi_vl",
-    "llava_onevision",
-    "phi4_mm",
-    "qwen2_5_vl",
-    "qwen3_omni",
-    "qwen3_vl",
-    "smolvlm",
-    "step3p7",
-)
-"""Module names in this folder, each a `Recipe`."""
+from lading.families import BUILT_IN
 
 PREFIX = "toy:"
 
@@ -40,13 +25,13 @@ class Recipe(Protocol):
 
 
 def recipes() -> tuple[str, ...]:
-    """Families that have a toy."""
-    return RECIPES
+    """Families that have a toy: all of our own. Each has a module of its name in this folder, a `Recipe`."""
+    return BUILT_IN
 
 
 def _recipe(name: str) -> Recipe:
-    if name not in RECIPES:
-        raise UnknownName(kind="toy", name=name, known=RECIPES)
+    if name not in BUILT_IN:
+        raise UnknownName(kind="toy", name=name, known=BUILT_IN)
     return cast(Recipe, import_module(f"lading.toy.{name}"))
 
 
