@@ -17,6 +17,8 @@ from lading.plan.file import save_plan
 FAMILY = "qwen2_5_vl"
 RANKS = 4
 """The demo trains on one rank; the plan for this many is shown beside it."""
+WIDTH = 60
+"""Places of the loss curve."""
 
 
 def demo(
@@ -89,6 +91,7 @@ def _print_losses(losses: list[float], epochs: int) -> None:
     means = [sum(losses[start : start + share]) / share for start in range(0, share * epochs, share)]
     blocks = "▁▂▃▄▅▆▇█"
     top = max(losses)
-    curve = "".join(blocks[min(7, int(loss / top * 8))] for loss in losses[:: max(1, len(losses) // 60)])
+    shown = [losses[place * len(losses) // WIDTH] for place in range(min(WIDTH, len(losses)))]
+    curve = "".join(blocks[min(7, int(loss / top * 8))] for loss in shown)
     console.print(f"[bold]Loss[/]  {curve}")
     console.print("      by epoch: " + " → ".join(f"{mean:.3f}" for mean in means))

@@ -10,6 +10,7 @@ from rich.table import Table
 from lading import toy
 from lading.cli.show import console, print_json
 from lading.families import all_families
+from lading.fields import MEDIA_KINDS
 
 
 def families(
@@ -23,7 +24,7 @@ def families(
                 "title": family.title,
                 "processors": list(family.processors),
                 "models": list(family.models),
-                "media": list(family.media),
+                "media": [kind for kind in MEDIA_KINDS if kind in family.media],
                 "toy": family.name in toy.recipes(),
             }
             for family in found
@@ -31,14 +32,14 @@ def families(
         print_json({"families": rows})
         return
     table = Table(title="Families", title_justify="left", title_style="bold", header_style="dim")
-    for name in ("name", "model", "processor class", "media", "toy"):
-        table.add_column(name)
+    for name in ("name", "model", "processor class", "media"):
+        table.add_column(name, no_wrap=name == "name", overflow="fold")
     for family in found:
         table.add_row(
             family.name,
             family.title,
-            ", ".join(family.processors),
-            ", ".join(family.media),
-            f"toy:{family.name}" if family.name in toy.recipes() else "",
+            "\n".join(family.processors),
+            ", ".join(kind for kind in MEDIA_KINDS if kind in family.media),
         )
     console.print(table)
+    console.print("--processor toy:NAME makes a small processor of any of them on the spot.", style="dim")
