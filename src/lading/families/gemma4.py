@@ -7,7 +7,7 @@ from functools import partial
 from lading.family import Family, LayerSight, Medium, TurnStyle
 from lading.fields import Field
 from lading.media.pixels import processor_tensors
-from lading.media.probe import clip_probe, image_probe
+from lading.media.probe import clip_probe, image_count
 
 FAMILY = Family(
     name="gemma4",
@@ -31,9 +31,7 @@ FAMILY = Family(
         "image": Medium(
             mark="<|image|>",
             pad="<|image|>",
-            geometry=partial(
-                image_probe, pad="<|image|>", rows=lambda made: [1] * len(made["num_soft_tokens_per_image"])
-            ),
+            geometry=partial(image_count, pad="<|image|>", frame="<|image>{}<image|>"),
         ),
     },
     fields={

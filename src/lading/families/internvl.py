@@ -7,7 +7,7 @@ from functools import partial
 from lading.family import Family, Medium, TurnStyle
 from lading.fields import Field
 from lading.media.pixels import processor_tensors
-from lading.media.probe import clip_probe, image_probe
+from lading.media.probe import clip_probe, image_count
 
 FAMILY = Family(
     name="internvl",
@@ -19,7 +19,7 @@ FAMILY = Family(
         "image": Medium(
             mark="<IMG_CONTEXT>",
             pad="<IMG_CONTEXT>",
-            geometry=partial(image_probe, pad="<IMG_CONTEXT>", rows=lambda made: made["num_patches"]),
+            geometry=partial(image_count, pad="<IMG_CONTEXT>", frame="<img>{}</img>", beside=2),
         ),
         # Eight frames a clip is what the model was published with; its video processor names no number.
         "video": Medium(

@@ -7,7 +7,7 @@ from functools import partial
 from lading.family import Family, Medium, TurnStyle
 from lading.fields import Field
 from lading.media.pixels import processor_tensors
-from lading.media.probe import clip_probe, image_probe
+from lading.media.probe import clip_probe, image_count
 
 FAMILY = Family(
     name="kimi_k25",
@@ -31,11 +31,7 @@ FAMILY = Family(
         "image": Medium(
             mark="<|media_pad|>",
             pad="<|media_pad|>",
-            geometry=partial(
-                image_probe,
-                pad="<|media_pad|>",
-                rows=lambda made: made["image_grid_thw"].prod(-1).tolist(),
-            ),
+            geometry=partial(image_count, pad="<|media_pad|>"),
         ),
     },
     fields={

@@ -86,6 +86,21 @@ def image_probe(processor: Any, *, pad: str, rows: Rows) -> Probe:
     return Probe(kind="image", pad=pad, ask=ask)
 
 
+def image_count(processor: Any, *, pad: str, frame: str = "{}", beside: int = 0) -> Probe:
+    """A probe for pictures that needs no blank ones, for processors that count tokens and patches from sizes alone.
+
+    `frame` is what stands around the pads; `beside`, how many tokens of it are in the processor's count.
+    """
+
+    def ask(sizes: tuple[Size, ...]) -> Answer:
+        shapes = [(size.height, size.width) for size in sizes if isinstance(size, ImageSize)]
+        counted = processor._get_num_multimodal_tokens(image_sizes=shapes)
+        texts = [frame.format(pad * (tokens - beside)) for tokens in counted["num_image_tokens"]]
+        return texts, list(counted["num_image_patches"])
+
+    return Probe(kind="image", pad=pad, ask=ask)
+
+
 def clip_probe(processor: Any, *, pad: str, rows: Rows, count: int | None = None, fps: float | None = None) -> Probe:
     """A probe for clips, through the processor's own `_process_videos`.
 

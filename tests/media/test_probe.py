@@ -1,0 +1,62 @@
+"""Footprints equal what processors make, for pictures of any size: a difference would raise `ExactnessError`."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from lading import families, toy
+from lading.errors import SkipSample
+from lading.loader import Samples, read_processor
+from lading.loader.skip import SkipPolicy
+from lading.media.geometry.frames import refuse_still_clips
+from lading.media.probe import compress
+from lading.records import Conversation, Dropped, MediaPart, Message, SampleKey, TextPart, VideoSize
+from lading.sources import Corpus
+
+
+def talk(*sizes: tuple[int, int]) -> Conversation:
+    pictures = tuple(MediaPart(kind="image", reference=Image.new("RGB", size)) for size in sizes)
+    return Conversation(
+        key=SampleKey(index=0, source="s", where="w"),
+        messages=(
+            Message(role="user", parts=(*pictures, TextPart(text="What?"))),
+            Message(role="assistant", parts=(TextPart(text="This."),)),
+        ),
+    )
+
+
+SIDES = st.integers(1, 400)
+
+
+@pytest.mark.parametrize("name", families.names())
+@settings(max_examples=8, deadline=None)
+@given(sizes=st.lists(st.tuples(SIDES, SIDES), min_size=1, max_size=3))
+@example(sizes=[(1, 1)])
+@example(sizes=[(400, 3), (3, 400)])
+def test_pictures_of_any_size(name: str, sizes: list[tuple[int, int]]) -> None:
+    samples = Samples(corpus=Corpus.of(()), border=read_processor(toy.processor(name)))
+    conversation = talk(*sizes)
+    encoded = SkipPolicy().attempt(conversation.key, lambda: samples.encode_conversation(conversation))
+    if isinstance(encoded, Dropped):
+        assert encoded.reason == "impossible_shape", encoded
+        return
+    assert len(encoded.document.footprints("image")) == len(sizes)
+    pads = sum(sum(footprint.runs) for footprint in encoded.document.footprints("image"))
+    found = sum(encoded.tensors["input_ids"].tolist().count(pad) for pad in samples.border.tokeniser.pads)
+    assert found == pads
+
+
+def test_runs_of_pads_are_written_once() -> None:
+    assert compress("a<p><p>b<p>", "<p>") == ("a<p>b<p>", (2, 1))
+    assert compress("nothing", "<p>") == ("nothing", ())
+
+
+@pytest.mark.parametrize(
+    "size", [VideoSize(frames=0, height=9, width=9, fps=8.0), VideoSize(frames=3, height=9, width=9, fps=0)]
+)
+def test_a_clip_that_does_not_play_is_named(size: VideoSize) -> None:
+    with pytest.raises(SkipSample, match="a clip that plays"):
+        refuse_still_clips(size)
