@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lading.errors import ExactnessError, SkipSample
 from lading.fields import IGNORE_INDEX, TOKEN_FIELDS, Field
 from lading.records import Document, Encoded, Footprint, MediumSpan, SampleKey
-from lading.tensors import clip, extent, join, pad, shift, split
+from lading.tensors import clip, extent, insert_unsaid, join, pad, shift, split
 
 FIELDS = {
     **TOKEN_FIELDS,
@@ -101,3 +101,20 @@ def test_rows_that_do_not_add_up_are_an_error_of_ours() -> None:
     document = Document(key=SampleKey(index=0, source="s", where="w"), tokens=3)
     with pytest.raises(ExactnessError, match="4 rows of 'input_ids'; wanted 3"):
         split({"input_ids": torch.zeros(4)}, [document], FIELDS)
+
+
+def test_what_is_unsaid_stands_before_every_answer() -> None:
+    picture = Footprint(kind="image", runs=(2,), rows=8)
+    document = Document(
+        key=SampleKey(index=0, source="s", where="w"), tokens=7, media=(MediumSpan(footprint=picture, runs=((3, 5),)),)
+    )
+    labels = torch.tensor([-100, 11, -100, -100, -100, 15, 16])
+    sample = Encoded(
+        document=document, spans=((1, 2), (5, 7)), tensors={"input_ids": torch.arange(10, 17), "labels": labels}
+    )
+    longer = insert_unsaid(sample, [8, 9])
+    assert longer.tensors["input_ids"].tolist() == [10, 8, 9, 11, 12, 13, 14, 8, 9, 15, 16]
+    assert longer.tensors["labels"].tolist() == [-100, -100, -100, 11, -100, -100, -100, -100, -100, 15, 16]
+    assert longer.spans == ((3, 4), (9, 11))
+    assert longer.document.media[0].runs == ((5, 7),)
+    assert longer.document.tokens == 11

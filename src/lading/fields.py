@@ -75,3 +75,12 @@ TOKEN_FIELDS: Final[dict[str, Field]] = {
     "document_ids": Field(axis="token"),
 }
 """The fields every family has. `document_ids` counts 1, 2, … in a pack; 0 is padding."""
+
+SEQUENCE_FIELDS: Final[dict[str, Field]] = {
+    **{name: TOKEN_FIELDS[name] for name in ("input_ids", "labels", "position_ids")},
+    **{name: Field(axis="token") for name in ("attention_mask", "token_type_ids", "mm_token_type_ids")},
+}
+"""What has one entry for each token in batches that are plain dictionaries, known by name."""
+
+COUNT_NAMES: Final[dict[MediaKind, str]] = {kind: f"n_{kind}s_per_sample" for kind in MEDIA_KINDS}
+"""Where a batch says how many media each of its rows has: [B] numbers. No model takes these."""

@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 
 from lading.errors import ExactnessError, Reason, SkipSample
-from lading.fields import IGNORE_INDEX, Field
+from lading.fields import IGNORE_INDEX, SEQUENCE_FIELDS, Field
 from lading.records import Document, Encoded
 
 
@@ -133,6 +133,30 @@ def clip(encoded: Encoded, tokens: int, fields: Mapping[str, Field]) -> Encoded:
             where=str(document.key),
         )
     return replace(encoded, document=kept, spans=spans, tensors=tensors)
+
+
+def insert_unsaid(encoded: Encoded, tokens: Sequence[int]) -> Encoded:
+    """The sample with `tokens` in front of everything the assistant says: seen, not trained on, of no medium."""
+    places = [start for start, _ in encoded.spans]
+    length = encoded.document.tokens
+
+    def moved(place: int) -> int:
+        return place + len(tokens) * sum(before <= place for before in places)
+
+    fillings = {"input_ids": list(tokens), "labels": [IGNORE_INDEX] * len(tokens)}
+    tensors = dict(encoded.tensors)
+    for name, tensor in encoded.tensors.items():
+        if tensor.ndim == 1 and len(tensor) == length and name in SEQUENCE_FIELDS:
+            filling = tensor.new_tensor(fillings.get(name, [0] * len(tokens)))
+            pieces = torch.tensor_split(tensor, places)
+            tensors[name] = torch.cat([pieces[0], *(part for piece in pieces[1:] for part in (filling, piece))])
+    media = tuple(
+        replace(span, runs=tuple((moved(start), moved(stop - 1) + 1) for start, stop in span.runs))
+        for span in encoded.document.media
+    )
+    document = replace(encoded.document, tokens=length + len(tokens) * len(places), media=media)
+    spans = tuple((moved(start), moved(stop - 1) + 1) for start, stop in encoded.spans)
+    return replace(encoded, document=document, spans=spans, tensors=tensors)
 
 
 def shift(labels: Tensor, lengths: Iterable[int]) -> Tensor:

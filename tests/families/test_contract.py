@@ -63,6 +63,14 @@ def _sound_talks(border: Border) -> list[Conversation]:
     return [
         _talk(5, ("user", (first, "What is this?")), ("assistant", ("A hum.",))),
         _talk(6, ("user", (second, "and", first)), ("assistant", ("Two hums.",))),
+        _talk(
+            9,
+            (
+                "user",
+                tuple(MediaPart(kind="audio", reference=_sound(samples / 16_000)) for samples in (16_001, 32_000)),
+            ),
+            ("assistant", ("Odd lengths.",)),
+        ),
     ]
 
 
@@ -266,6 +274,24 @@ def test_clipping_never_separates_a_medium_from_its_tokens(target: tuple[str, st
         promised = sum(sum(span.footprint.runs) for span in cut.document.media)
         assert int(pads.sum()) == promised
         split(cut.tensors, [cut.document], border.family.table)
+
+
+def test_what_a_tool_says_is_not_the_assistants(target: tuple[str, str]) -> None:
+    border = border_of(target)
+    talk = _talk(
+        0,
+        ("user", ("What is the weather?",)),
+        ("assistant", ("Let me look.",)),
+        ("tool", ("22 degrees",)),
+        ("assistant", ("It is 22 degrees.",)),
+    )
+    try:
+        sample = _samples(border).encode_conversation(talk)
+    except SkipSample:
+        pytest.skip("its template refuses tool turns")
+    decode = border.processor.tokenizer.decode
+    spoken = [decode(sample.tensors["labels"][start:stop], skip_special_tokens=True) for start, stop in sample.spans]
+    assert [text.strip() for text in spoken] == ["Let me look.", "It is 22 degrees."]
 
 
 @pytest.mark.parametrize("quoted", ["opening", "closing"])

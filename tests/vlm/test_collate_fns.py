@@ -91,8 +91,6 @@ def test_the_model_takes_the_batch(name: str) -> None:
     batch = COLLATE_FNS[type(own).__name__](examples()[:1], own)
     inputs = {key: value for key, value in batch.items() if not key.startswith("n_") and key != "input_mode"}
     model = toy.model(name).eval()
-    if {"image_grid_thw"} & set(inputs) and "mm_token_type_ids" not in inputs and name != "kimi_k25":
-        inputs["mm_token_type_ids"] = torch.tensor(own.create_mm_token_type_ids(inputs["input_ids"].tolist()))
     with torch.no_grad():
         loss = model(**inputs, shift_labels=inputs["labels"]).loss.item()
     if name == "gemma4":
@@ -101,6 +99,16 @@ def test_the_model_takes_the_batch(name: str) -> None:
         collate_fns._talks([examples()[0]["conversation"]])[0]
     )
     assert loss == pytest.approx(loss_alone(model, sample, own), abs=1e-5)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_batch_has_everything_the_processor_gives(name: str) -> None:
+    own = processor(name)
+    batch = collate_fns.default_collate_fn(examples()[:1], own)
+    text = own.apply_chat_template([turn("user", {"type": "image"}, "What?"), turn("assistant", "A red ", "one.")])
+    pictures = [examples()[0]["conversation"][0]["content"][0]["image"]]
+    made = own(text=[text], images=pictures if name == "phi4_mm" else [pictures], return_tensors="pt")
+    assert set(made) <= set(batch), "a model given less may fall back, and says nothing"
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
@@ -135,6 +143,10 @@ def test_quoted_markers_move_no_label_of_somebody_elses_ids() -> None:
 def test_text_search_is_the_last_resort_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
     class Strange:
         tokenizer = toy.processor("qwen2_5_vl").tokenizer
+        chat_template = "{% for m in messages %}{{ m.content[0].text }} {% endfor %}"
+
+        def apply_chat_template(self, messages: Any, **options: Any) -> str:
+            return " ".join(part["text"] for message in messages for part in message["content"])
 
     talk = [turn("user", "hi"), turn("assistant", "the red ", "circle")]
     ids = torch.tensor([Strange.tokenizer.encode("<|im_start|>hi the red circle<|im_end|> more")])
@@ -164,6 +176,58 @@ def test_gemma4_sees_an_empty_thought_and_is_not_trained_on_it() -> None:
     assert types.shape == batch["input_ids"].shape
     image = own.tokenizer.convert_tokens_to_ids("<|image|>")
     assert torch.equal(types == 1, batch["input_ids"] == image)
+
+
+def test_gemma4_keeps_quoted_markers_and_lengths() -> None:
+    own = processor("gemma4")
+    quoting = {
+        "conversation": [
+            turn("user", "What is <|turn>model\nsecret<turn|>?"),
+            turn("assistant", "It marks <turn|> a turn."),
+        ]
+    }
+    batch = collate_fns.gemma4_prefix_collate_fn([quoting, examples()[1]], own, max_length=90)
+    assert batch["input_ids"].shape == (2, 89)
+    labels = batch["labels"][0]
+    assert own.tokenizer.decode(labels[labels != -100]) == "It marks <turn|> a turn.<turn|>"
+    whole = collate_fns.gemma4_prefix_collate_fn([quoting], own)
+    length = whole["input_ids"].shape[1] + 1
+    with pytest.raises(ValueError, match="only samples of"):
+        collate_fns.gemma4_prefix_collate_fn([quoting], own, max_length=length - 1)
+
+
+def test_text_search_does_not_take_the_question_for_the_answer() -> None:
+    own = processor("qwen2_5_vl")
+    talk = [turn("user", "Say yes"), turn("assistant", "yes"), turn("user", "ok"), turn("assistant", "")]
+    text = own.apply_chat_template(talk)
+    ids = torch.tensor([own.tokenizer.encode(text)])
+    labels = collate_fns.build_labels(ids, [talk], own)
+    places = (labels[0] != -100).nonzero().flatten().tolist()
+    assert own.tokenizer.decode(ids[0][places]) == "yes<|im_end|>"
+    assert own.tokenizer.decode(ids[0][: places[0]]).endswith("<|im_start|>assistant\n")
+
+
+def test_a_changed_processor_is_read_anew() -> None:
+    own = processor("qwen2_5_vl")
+    before = collate_fns.default_collate_fn(examples()[1:2], own)
+    own.chat_template = own.chat_template.replace("helpful", "brave")
+    after = collate_fns.default_collate_fn(examples()[1:2], own)
+    assert "brave assistant" in own.tokenizer.decode(after["input_ids"][0])
+    assert "helpful assistant" in own.tokenizer.decode(before["input_ids"][0])
+    own.image_processor.size = {"shortest_edge": 4 * 28 * 28, "longest_edge": 6 * 28 * 28}
+    assert collate_fns.default_collate_fn(examples()[:1], own)["image_grid_thw"].prod() <= 24
+
+
+def test_a_processor_of_another_family_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"a Qwen3VLProcessor, of Qwen3-VL; wanted a processor of Qwen2\.5-VL"):
+        collate_fns.qwen2_5_collate_fn(examples(), processor("qwen3_vl"))
+
+
+def test_media_that_cannot_be_measured_add_nothing() -> None:
+    own = processor("qwen2_5_vl")
+    gone = [turn("user", {"type": "image", "image": "gone.png"}, picture())]
+    known = [turn("user", picture())]
+    assert collate_fns._estimate_media_tokens(gone, own) == collate_fns._estimate_media_tokens(known, own) > 0
 
 
 def test_a_fixed_length_and_what_does_not_fit_it(caplog: pytest.LogCaptureFixture) -> None:
@@ -246,6 +310,10 @@ BAD: list[tuple[str, Any]] = [
     ("cannot be read", [{"conversation": [turn("user", {"type": "image", "image": b"junk"}), turn("assistant", "x")]}]),
     ("without its image", [{"conversation": [turn("user", {"type": "image"}), turn("assistant", "x")]}]),
     ("an example with text", [{"text": "hi"}]),
+    ("an example with type NoneType", [None]),
+    ("1 more image than", [{"conversation": [turn("user", "hi"), turn("assistant", "x")], "images": ["a.png"]}]),
+    ("tool calls", [{"conversation": [turn("user", "hi"), {**turn("assistant", ""), "tool_calls": [{"name": "f"}]}]}]),
+    ("half a character", [{"conversation": [turn("user", "a\ud800"), turn("assistant", "x")]}]),
 ]
 
 
@@ -305,5 +373,26 @@ def test_nemotron_parse_trains_on_the_answer_alone(tmp_path: Path) -> None:
         labels = batch["labels"][row]
         assert own.tokenizer.decode(labels[labels != -100], skip_special_tokens=True).strip() == answer
         assert torch.equal(batch["decoder_input_ids"][row, 1:][labels[:-1] != -100], labels[:-1][labels[:-1] != -100])
+    nothing = {"conversation": [turn("user", "Read it."), turn("assistant", "What?")]}
     with pytest.raises(ConfigError, match="0 pictures"):
+        collate_fns.nemotron_parse_collate_fn([nothing], own)
+    with pytest.raises(ConfigError, match="2 answers"):
         collate_fns.nemotron_parse_collate_fn([examples()[1]], own)
+    closed = {"conversation": [turn("user", picture()), turn("assistant", "A title</s>")]}
+    labels = collate_fns.nemotron_parse_collate_fn([closed], own)["labels"]
+    assert (
+        labels.tolist().count(own.tokenizer.eos_token_id) <= 1
+        or labels[0].tolist().count(own.tokenizer.eos_token_id) == 1
+    )
+
+
+def test_samples_that_do_not_fit_together_are_named() -> None:
+    own = processor("qwen2_5_vl")
+    ids = torch.tensor([1, 2, 3])
+    whole = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "labels": ids}
+    for bad, said in (
+        ({**whole, "labels": ids[:2]}, "labels of 2 tokens in sample 1; wanted 3"),
+        ({"input_ids": ids, "labels": ids}, "samples without attention_mask"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            collate_fns.pad_collate_fn([whole, bad], own)

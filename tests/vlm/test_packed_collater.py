@@ -117,3 +117,63 @@ def test_what_cannot_be_collated(
 def test_no_packs(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no packs"):
         neat_packed_vlm_collater([])
+
+
+def test_counts_of_a_row_are_those_of_its_documents(packs: list[dict[str, Any]]) -> None:
+    from lading.vlm.pp_media import VLM_PP_MEDIA_KEY, prepare_vlm_media_for_pp
+
+    both = [
+        {**packs[0], "n_images_per_sample": torch.tensor([1, 2, 0])},
+        {**packs[1], "n_images_per_sample": torch.tensor([0, 1])},
+    ]
+    rows = [len(pack["image_grid_thw"]) for pack in both]
+    both[0]["n_images_per_sample"][1] = rows[0] - 1
+    batch = neat_packed_vlm_collater(both)
+    assert batch["n_images_per_sample"].tolist() == rows
+    chunks = prepare_vlm_media_for_pp(batch, 2, 2)[VLM_PP_MEDIA_KEY]
+    for row, pack in enumerate(both):
+        assert torch.equal(chunks["pixel_values"][row], pack["pixel_values"])
+
+
+def test_packs_of_the_front_door_reach_the_right_microbatch(toy_samples: Samples, toy_meta: Path) -> None:
+    from lading.vlm.datasets import PreTokenizedDatasetWrapper, make_meta_dataset
+    from lading.vlm.neat_packing_vlm import PackedDatasetWrapper
+    from lading.vlm.pp_media import VLM_PP_MEDIA_KEY, prepare_vlm_media_for_pp
+
+    wrapper = PreTokenizedDatasetWrapper(make_meta_dataset(toy_meta), toy_samples.border.processor)
+    packed = PackedDatasetWrapper(wrapper, [[0, 1], [50, 51]], pack_size=600)
+    batch = neat_packed_vlm_collater([packed[0], packed[1]])
+    assert batch["n_images_per_sample"].tolist() == [2, 0]
+    chunks = prepare_vlm_media_for_pp(batch, 2, 2)[VLM_PP_MEDIA_KEY]
+    assert len(chunks["image_grid_thw"][0]) == 2
+    assert chunks["image_grid_thw"][1] is None
+
+
+def test_a_model_whose_layers_differ_gets_a_mask_for_each() -> None:
+    from lading.loader import read_processor
+    from lading.loader.border import read_layers
+    from lading.sources import Corpus
+    from tests.families.test_contract import _talks
+
+    border = read_processor(toy.processor("gemma3"))
+    samples = Samples(corpus=Corpus.of(()), border=border)
+    encoded = [samples.encode_conversation(talk) for talk in _talks(border)]
+    model = toy.model("gemma3").eval()
+
+    def pack(members: list[Encoded]) -> dict[str, Any]:
+        tensors = dict(build_pack(members, fields=border.family.table).tensors)
+        tensors["attention_mask"] = tensors.pop("document_ids")
+        return tensors
+
+    with pytest.raises(ConfigError, match="Gemma 3 without layers"):
+        neat_packed_vlm_collater([pack(encoded)])
+    layers = read_layers(border.family, model.config, "mask")
+    together = neat_packed_vlm_collater([pack(encoded)], layers=layers)
+    with torch.no_grad():
+        logits = model(**together, use_cache=False).logits[0]
+        start = 0
+        for sample in encoded:
+            single = neat_packed_vlm_collater([pack([sample])], layers=layers)
+            alone = model(**single, use_cache=False).logits[0]
+            assert (logits[start : start + len(alone)] - alone).abs().max() <= 1e-5
+            start += len(alone)

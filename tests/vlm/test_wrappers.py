@@ -263,7 +263,7 @@ def test_a_sample_has_tokens_labels_and_pixels(processor: Any) -> None:
 
 def test_no_picture_is_put_into_a_sample_without_one(processor: Any) -> None:
     sample = PreTokenizedDatasetWrapper([talk("Nothing.")], processor)[0]
-    assert set(sample) == {"input_ids", "attention_mask", "labels"}
+    assert set(sample) == {"input_ids", "attention_mask", "labels", "mm_token_type_ids"}
 
 
 def test_what_is_too_long_with_its_media_is_replaced(processor: Any) -> None:

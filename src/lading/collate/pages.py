@@ -9,12 +9,11 @@ import torch
 from torch import Tensor
 
 from lading.errors import ConfigError
-from lading.fields import MEDIA_KINDS, TOKEN_FIELDS, Field
+from lading.fields import COUNT_NAMES, SEQUENCE_FIELDS, Field
 from lading.records import Document
 from lading.tensors import join, pad, stack
 
-COUNT_NAMES = {kind: f"n_{kind}s_per_sample" for kind in MEDIA_KINDS}
-SEQUENCES = {**TOKEN_FIELDS, "attention_mask": Field(axis="token")}
+REQUIRED = ("input_ids", "attention_mask", "labels")
 
 
 def pad_samples(
@@ -36,20 +35,41 @@ def pad_samples(
     """
     if not samples:
         raise ConfigError(found="no examples", wanted="at least one", where="collate")
+    names = _sequences(samples)
     longest = max(len(sample["input_ids"]) for sample in samples)
     width = longest if length is None else length
     if longest > width:
         raise ConfigError(found=f"a sample of {longest} tokens", wanted=f"at most {width}", where="collate")
-    table = {**fields, "attention_mask": SEQUENCES["attention_mask"]}
     values = {"input_ids": pad_token}
-    names = [name for name in samples[0] if name in table and table[name].axis == "token"]
     batch: dict[str, Any] = {
-        name: stack([pad(sample[name], width, table[name], values.get(name), left=left) for sample in samples])
+        name: stack(
+            [pad(_row(sample, name), width, SEQUENCE_FIELDS[name], values.get(name), left=left) for sample in samples]
+        )
         for name in names
     }
     media = [{name: value for name, value in sample.items() if name not in names} for sample in samples]
     counts = tensor_counts(media, fields) if documents is None else document_counts(documents, fields)
     return batch | join(media, fields) | counts
+
+
+def _sequences(samples: Sequence[Mapping[str, Tensor]]) -> list[str]:
+    """What runs along with the ids in any sample; each must be as long as they are."""
+    names = [name for name in SEQUENCE_FIELDS if any(name in sample for sample in samples)]
+    for place, sample in enumerate(samples):
+        for name in names:
+            if name not in sample and name in (*REQUIRED, "position_ids"):
+                raise ConfigError(found=f"no {name} in sample {place}", wanted="it in every sample, or in none")
+            if name in sample and sample[name].shape[-1] != len(sample["input_ids"]):
+                raise ConfigError(
+                    found=f"{name} of {sample[name].shape[-1]} tokens in sample {place}",
+                    wanted=f"{len(sample['input_ids'])}, as its input_ids have",
+                )
+    return names
+
+
+def _row(sample: Mapping[str, Tensor], name: str) -> Tensor:
+    """A sample's own, or, for token types of plain text, zeros."""
+    return sample[name] if name in sample else torch.zeros_like(sample["input_ids"])
 
 
 def tensor_counts(samples: Sequence[Mapping[str, Tensor]], fields: Mapping[str, Field]) -> dict[str, Tensor]:
@@ -71,7 +91,8 @@ def document_counts(documents: Sequence[Document], fields: Mapping[str, Field]) 
         if any(numbers):
             counts[name] = torch.tensor(numbers)
     axes = {field.axis for field in fields.values()}
-    if "image_patch" in axes and "image" not in axes and COUNT_NAMES["image"] in counts:
+    tiled = axes & {"image_patch", "visual_patch"} and "image" not in axes
+    if tiled and COUNT_NAMES["image"] in counts and COUNT_NAMES["video"] not in counts:
         rows = [footprint.rows for document in documents for footprint in document.footprints("image")]
         counts["n_tiles_per_image"] = torch.tensor(rows)
     return counts
@@ -87,11 +108,8 @@ def shift_batch(batch: Mapping[str, Any]) -> dict[str, Any]:
     width = batch["input_ids"].shape[-1]
     shifted = dict(batch)
     for name, value in batch.items():
-        if isinstance(value, Tensor) and value.ndim > 1 and value.shape[-1] == width and name in _ALONG:
+        # Known by name: a medium may be as wide as the text by coincidence.
+        if name in SEQUENCE_FIELDS and name != "labels" and value.shape[-1] == width:
             shifted[name] = value[..., :-1]
     shifted["labels"] = batch["labels"][..., 1:]
     return shifted
-
-
-_ALONG = frozenset({*SEQUENCES, "mm_token_type_ids", "token_type_ids"}) - {"labels"}
-"""What has one entry for each token. Known by name: a medium may be as wide as the text by coincidence."""

@@ -15,7 +15,7 @@ from typing import Any
 from lading.conversation import openai
 from lading.conversation.layout import ROLES, Layout
 from lading.conversation.references import read_medium
-from lading.conversation.validate import validate
+from lading.conversation.validate import refuse_half_characters, refuse_leftovers, refuse_tools, validate
 from lading.errors import Reason, SkipSample
 from lading.fields import MEDIA_KINDS, MediaKind
 from lading.records import Conversation, MediaPart, Message, Part, Role, SampleKey, TextPart
@@ -39,7 +39,7 @@ def to_example(conversation: Conversation) -> dict[str, Any]:
     return {COLUMN: turns}
 
 
-def from_example(example: Mapping[str, Any], key: SampleKey) -> Conversation:
+def from_example(example: Any, key: SampleKey) -> Conversation:
     """The conversation an example holds; `SkipSample` when it holds none that can be trained on.
 
     A media part without its medium takes the next one from beside the conversation (`images`, `audio` …).
@@ -50,17 +50,28 @@ def from_example(example: Mapping[str, Any], key: SampleKey) -> Conversation:
     >>> talk.media[0].reference
     'ada.jpg'
     """
-    turns = example.get(COLUMN)
+    return validate(read_turns(example, key))
+
+
+def read_turns(example: Any, key: SampleKey) -> Conversation:
+    """The same for whoever only looks: there need be nothing to train on."""
+    turns = example.get(COLUMN) if isinstance(example, Mapping) else None
     if not isinstance(turns, (list, tuple)):
+        keys = ", ".join(map(str, example)) if isinstance(example, Mapping) else f"type {type(example).__name__}"
         raise SkipSample(
             Reason.BAD_ROW,
-            found=f"an example with {', '.join(map(str, example)) or 'no keys'}",
+            found=f"an example with {keys or 'no keys'}",
             wanted=f"a list of turns under {COLUMN!r}",
             where=key.where,
         )
+    refuse_tools(example, turns, key.where)
     waiting = {kind: iter(_beside(example, kind)) for kind in MEDIA_KINDS}
     messages = tuple(_message(turn, waiting, key.where) for turn in turns)
-    return validate(Conversation(key=key, messages=messages))
+    for kind in MEDIA_KINDS:
+        # One under the singular (`audio`) may be a decoded copy of what stands in the conversation.
+        if example.get(f"{kind}s") is not None:
+            refuse_leftovers(kind, len(list(waiting[kind])), key.where)
+    return Conversation(key=key, messages=messages)
 
 
 def _exported(part: Part) -> dict[str, Any]:
@@ -102,6 +113,7 @@ def _role(tag: object, where: str) -> Role:
 
 def _part(piece: str | Part, source: Any, waiting: Mapping[MediaKind, Iterator[Any]], where: str) -> Part:
     if isinstance(piece, str):
+        refuse_half_characters(piece, where)
         return TextPart(text=piece)
     if isinstance(piece, TextPart):
         return piece

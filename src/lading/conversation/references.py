@@ -23,8 +23,8 @@ def read_medium(kind: MediaKind, value: Any, layout: Layout, where: str) -> Medi
         value = value.get("bytes") or value.get("path")
     if value is None:
         raise SkipSample(Reason.BAD_ROW, found=f"{kind} without a path or bytes", wanted="one of them", where=where)
-    if isinstance(value, (list, tuple)) and kind != "audio":
-        return MediaPart(kind=kind, reference=tuple(_resolve(frame, layout, where) for frame in value), options=options)
+    if isinstance(value, (list, tuple)):
+        return MediaPart(kind=kind, reference=tuple(_resolve(part, layout, where) for part in value), options=options)
     return MediaPart(kind=kind, reference=_resolve(value, layout, where), options=options)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from lading.conversation import alpaca, openai
 from lading.conversation.layout import Layout
 from lading.conversation.references import read_medium
-from lading.conversation.validate import validate
+from lading.conversation.validate import refuse_half_characters, refuse_leftovers, refuse_tools, validate
 from lading.errors import Reason, SkipSample
 from lading.fields import MEDIA_KINDS, MediaKind
 from lading.records import Conversation, MediaPart, Message, Part, Row, TextPart
@@ -35,12 +35,12 @@ def read_conversation(row: Row, layout: Layout) -> Conversation:
         raise SkipSample(
             Reason.BAD_ROW, found=f"messages as a {type(messages).__name__}", wanted="a list of messages", where=where
         )
-    _refuse_tools(row.value, messages, where)
+    refuse_tools(row.value, messages, where)
     waiting = {kind: iter(layout.media(row.value, kind)) for kind in MEDIA_KINDS}
     turns = tuple(_message(message, layout, waiting, where) for message in messages)
     turns = _with_system_column(turns, row.value)
     for kind, rest in waiting.items():
-        _refuse_leftovers(kind, len(list(rest)), where)
+        refuse_leftovers(kind, len(list(rest)), where)
     return validate(Conversation(key=row.key, messages=turns))
 
 
@@ -50,15 +50,6 @@ def _with_system_column(turns: tuple[Message, ...], row: Mapping[str, Any]) -> t
     if not isinstance(system, str) or not system or (turns and turns[0].role == "system"):
         return turns
     return (Message(role="system", parts=(TextPart(text=system),)), *turns)
-
-
-def _refuse_tools(row: Mapping[str, Any], messages: list[Any] | tuple[Any, ...], where: str) -> None:
-    """Tool definitions and calls are not rendered yet; training without them would teach answers out of nowhere."""
-    calls = any(isinstance(message, Mapping) and message.get("tool_calls") for message in messages)
-    if calls or row.get("tools") not in (None, "", "[]", []):
-        raise SkipSample(
-            Reason.BAD_ROW, found="tool calls or definitions", wanted="a conversation in words and media", where=where
-        )
 
 
 def _message(message: object, layout: Layout, waiting: Mapping[MediaKind, Iterator[Any]], where: str) -> Message:
@@ -75,7 +66,7 @@ def _message(message: object, layout: Layout, waiting: Mapping[MediaKind, Iterat
     parts: list[Part] = []
     for piece in pieces:
         if isinstance(piece, str):
-            _refuse_half_characters(piece, where)
+            refuse_half_characters(piece, where)
             parts += _split(piece, layout, waiting, where) if marked else [TextPart(text=piece)]
         elif isinstance(piece, MediaPart):
             parts.append(_placed(piece, layout, waiting, where))
@@ -87,18 +78,6 @@ def _message(message: object, layout: Layout, waiting: Mapping[MediaKind, Iterat
                 where=where,
             )
     return Message(role=role, parts=tuple(parts))
-
-
-def _refuse_half_characters(text: str, where: str) -> None:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise SkipSample(
-            Reason.BAD_ROW,
-            found=f"half a character (a lone surrogate) at place {error.start} of a message",
-            wanted="text that can be written as UTF-8",
-            where=where,
-        ) from error
 
 
 def _split(text: str, layout: Layout, waiting: Mapping[MediaKind, Iterator[Any]], where: str) -> list[Part]:
@@ -128,13 +107,3 @@ def _next_medium(kind: MediaKind, layout: Layout, waiting: Mapping[MediaKind, It
             where=where,
         )
     return read_medium(kind, value, layout, where)
-
-
-def _refuse_leftovers(kind: MediaKind, left: int, where: str) -> None:
-    if left:
-        raise SkipSample(
-            Reason.MEDIA_WITHOUT_MARKS,
-            found=f"{left} more {kind}{'s' if left > 1 else ''} than <{kind}> marks",
-            wanted="a mark in the text for each",
-            where=where,
-        )

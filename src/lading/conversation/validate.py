@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from lading.errors import Reason, SkipSample
+from lading.fields import MediaKind
 from lading.records import Conversation
 
 
@@ -20,3 +24,36 @@ def validate(conversation: Conversation) -> Conversation:
             where=where,
         )
     return conversation
+
+
+def refuse_tools(row: Mapping[str, Any], messages: Sequence[Any], where: str) -> None:
+    """Tool definitions and calls are not rendered yet; training without them would teach answers out of nowhere."""
+    calls = any(isinstance(message, Mapping) and message.get("tool_calls") for message in messages)
+    if calls or row.get("tools") not in (None, "", "[]", []):
+        raise SkipSample(
+            Reason.BAD_ROW, found="tool calls or definitions", wanted="a conversation in words and media", where=where
+        )
+
+
+def refuse_half_characters(text: str, where: str) -> None:
+    """A lone surrogate, as a broken escape in JSON leaves it, cannot be tokenised."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise SkipSample(
+            Reason.BAD_ROW,
+            found=f"half a character (a lone surrogate) at place {error.start} of a message",
+            wanted="text that can be written as UTF-8",
+            where=where,
+        ) from error
+
+
+def refuse_leftovers(kind: MediaKind, left: int, where: str) -> None:
+    """Media that no mark speaks of would be lost."""
+    if left:
+        raise SkipSample(
+            Reason.MEDIA_WITHOUT_MARKS,
+            found=f"{left} more {kind}{'s' if left > 1 else ''} than <{kind}> marks",
+            wanted="a mark in the text for each",
+            where=where,
+        )

@@ -88,6 +88,8 @@ def derive_turns(render: Callable[..., str]) -> TurnStyle:
     with_system = render("system", "user", "assistant")
     if WORDS[0] in with_system:
         openings["system"] = with_system.partition(WORDS[0])[0]
+    # A space behind an opening may depend on what follows it: a picture often has none in front.
+    openings = {role: text.rstrip(" ") for role, text in openings.items()}
     return TurnStyle(opening="<{role}>", closing=closing.rstrip(), openings=openings)
 
 

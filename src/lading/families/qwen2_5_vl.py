@@ -28,5 +28,7 @@ FAMILY = Family(
         "second_per_grid_ts": Field(axis="video"),
     },
     tensors=patch_tensors,
+    # Without it the model falls back to plain positions where it is given none, and says nothing.
+    token_types="mm_token_type_ids",
     positions=MRope(merge=lambda processor: int(processor.image_processor.merge_size), tokens_per_second=2.0),
 )

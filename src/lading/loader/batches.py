@@ -4,25 +4,53 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from lading.collate.pages import pad_samples, shift_batch
 from lading.conversation.export import from_example
 from lading.errors import ConfigError, Reason, SkipSample
+from lading.families import find, for_processor
 from lading.loader.border import Border, read_processor
 from lading.loader.encoder import as_inputs
 from lading.loader.samples import Samples
 from lading.records import Conversation, SampleKey
 from lading.sources import Corpus
+from lading.tensors import insert_unsaid
 
 logger = logging.getLogger(__name__)
 
 
-@lru_cache(maxsize=8)
+_BORDERS: dict[tuple[int, str | None], tuple[str, Border]] = {}
+"""By processor and family: what it looked like when it was read, and its border."""
+
+
 def border_of(processor: Any, family: str | None = None) -> Border:
-    """A processor's border, read once: markers, pads and geometries are not derived again for every batch."""
-    return read_processor(processor, family)
+    """A processor's border, read once: markers, pads and geometries are not derived again for every batch.
+
+    A processor that was changed since (another template, pad token or picture size) is read anew.
+    """
+    declared = for_processor(type(processor).__name__)
+    if family is not None and declared is not None and declared.name != family:
+        raise ConfigError(
+            found=f"a {type(processor).__name__}, of {declared.title}",
+            wanted=f"a processor of {find(family).title}",
+            consequence="its media would be counted by another family's rules",
+        )
+    key, looks = (id(processor), family), _looks(processor)
+    known = _BORDERS.get(key)
+    if known is None or known[0] != looks or known[1].processor is not processor:
+        known = looks, read_processor(processor, family)
+        _BORDERS[key] = known
+    return known[1]
+
+
+def _looks(processor: Any) -> str:
+    """What a border was read from, in short."""
+    tokenizer = getattr(processor, "tokenizer", None)
+    sizes = [getattr(getattr(processor, name, None), "size", None) for name in ("image_processor", "video_processor")]
+    rates = [getattr(getattr(processor, "video_processor", None), name, None) for name in ("fps", "num_frames")]
+    template = getattr(processor, "chat_template", None) or getattr(tokenizer, "chat_template", None)
+    return repr((hash(str(template)), getattr(tokenizer, "pad_token_id", None), sizes, rates))
 
 
 def conversations_of(examples: Sequence[Mapping[str, Any]]) -> list[Conversation]:
@@ -41,20 +69,23 @@ def collate_examples(
     *,
     family: str | None = None,
     max_length: int | None = None,
+    prefix: Sequence[int] = (),
     hook: Callable[[dict[str, Any], Sequence[Conversation]], dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """One row an example: ids, mask, labels and media, shifted by one as the pages say.
 
     With `max_length`, examples with more tokens are left out (all of them: an error), and rows have that length.
-    `hook` may change the padded batch before it is shifted; it must then see to the labels.
+    `prefix` are tokens put in front of every answer, seen and not trained on. `hook` may change the padded batch before
+    it is shifted; it must then see to the labels.
     """
     border = border_of(processor, family)
     conversations = conversations_of(examples)
     if max_length is not None:
-        lengths = exact_lengths(conversations, border)
+        lengths = exact_lengths(conversations, border, prefix)
         conversations = [conversations[place] for place in fitting(lengths, max_length)]
     samples = Samples(corpus=Corpus.of(()), border=border)
-    inputs = [as_inputs(samples.encode_conversation(conversation)) for conversation in conversations]
+    encoded = [samples.encode_conversation(conversation) for conversation in conversations]
+    inputs = [as_inputs(insert_unsaid(sample, prefix) if prefix else sample) for sample in encoded]
     batch = pad_samples(
         inputs,
         documents=[sample.document for sample in inputs],
@@ -68,14 +99,18 @@ def collate_examples(
     return shift_batch(batch)
 
 
-def exact_lengths(conversations: Sequence[Conversation], border: Border) -> list[int]:
-    """How many tokens each conversation has, media included, from headers alone."""
+def exact_lengths(conversations: Sequence[Conversation], border: Border, prefix: Sequence[int] = ()) -> list[int]:
+    """How many tokens each conversation has, media and a prefix to every answer included, from headers alone."""
     samples = Samples(corpus=Corpus.of(()), border=border)
     outlines = border.tokeniser.outline((talk, samples.footprints(talk)) for talk in conversations)
     for outline in outlines:
         if isinstance(outline, SkipSample):
             raise outline
-    return [len(outline.ids) for outline in outlines if not isinstance(outline, SkipSample)]
+    return [
+        len(outline.ids) + len(prefix) * len(outline.spans)
+        for outline in outlines
+        if not isinstance(outline, SkipSample)
+    ]
 
 
 class AllTooLong(SkipSample, ValueError):

@@ -14,12 +14,12 @@ import torch.distributed as distributed
 from numpy.typing import NDArray
 
 from lading.errors import ConfigError, Reason, SkipSample
+from lading.fields import COUNT_NAMES
 from lading.ledger import Ledger
 from lading.loader.costs import Tokenising, name_of
 from lading.loader.encoder import as_inputs
 from lading.loader.journal import Journal
 from lading.loader.retry import Replacing
-from lading.materialise.shifted import COUNT_NAMES
 from lading.plan.vt_order import alike_bins, block_order
 from lading.records import Dropped, SampleKey
 
@@ -49,8 +49,9 @@ class ShiftedSamples(Replacing):
         if isinstance(self.dataset, Tokenising):
             encoded = self.dataset.encoded(index)
             counts = {name: len(encoded.document.footprints(kind)) for kind, name in COUNT_NAMES.items()}
-            carried = {name: torch.tensor([count]) for name, count in counts.items() if count}
-            return self.prepare({**as_inputs(encoded), **carried})
+            inputs = as_inputs(encoded)
+            inputs.update({name: torch.tensor([count]) for name, count in counts.items() if count})
+            return self.prepare(inputs)
         sample = self.dataset.fetch(index) if isinstance(self.dataset, Replacing) else self.dataset[index]
         return self.prepare(sample)
 

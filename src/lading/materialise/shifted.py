@@ -16,17 +16,11 @@ import torch
 from torch import Tensor
 
 from lading.errors import ConfigError, Reason, SkipSample, UnknownName
-from lading.fields import IGNORE_INDEX, MEDIA_KINDS, TOKEN_FIELDS, Field, MediaKind
+from lading.fields import COUNT_NAMES, IGNORE_INDEX, SEQUENCE_FIELDS, Field
 from lading.tensors import join, shift
 
-ALONG: Final[Mapping[str, Field]] = {
-    **{name: TOKEN_FIELDS[name] for name in ("input_ids", "labels", "position_ids")},
-    **{name: Field(axis="token") for name in ("attention_mask", "token_type_ids", "mm_token_type_ids")},
-}
-"""What has one entry for each token."""
-COUNT_NAMES: Final[Mapping[MediaKind, str]] = {kind: f"n_{kind}s_per_sample" for kind in MEDIA_KINDS}
-"""Where a sample says how many media it has; no model takes these."""
 COUNTS: Final[Mapping[str, Field]] = {name: Field(axis="sample") for name in COUNT_NAMES.values()}
+"""Where a sample says how many media it has."""
 
 RopeIndex = Callable[..., Any]
 """`get_rope_index` of a model."""
@@ -82,7 +76,7 @@ def shift_sample(
     tensors = _checked(sample, media_keys, has_mrope)
     if _ends_in_medium(tensors, media_keys, media_tokens):
         return {**tensors, "labels": shift(tensors["labels"], [len(tensors["labels"])])}
-    shifted = {name: value[..., :-1] if name in ALONG else value for name, value in tensors.items()}
+    shifted = {name: value[..., :-1] if name in SEQUENCE_FIELDS else value for name, value in tensors.items()}
     return {**shifted, "labels": tensors["labels"][1:]}
 
 
@@ -90,15 +84,15 @@ def _checked(sample: Mapping[str, Any], media_keys: Collection[str], has_mrope: 
     """The sample's tensors; what is missing, strange, or of another length is said."""
     given = {name: value for name, value in sample.items() if value is not None}
     for name in given:
-        if name not in ALONG and name not in COUNTS and name not in media_keys:
-            raise UnknownName(kind="key of a sample", name=str(name), known=(*ALONG, *COUNTS, *media_keys))
+        if name not in SEQUENCE_FIELDS and name not in COUNTS and name not in media_keys:
+            raise UnknownName(kind="key of a sample", name=str(name), known=(*SEQUENCE_FIELDS, *COUNTS, *media_keys))
     if not {"input_ids", "labels"} <= set(given):
         raise ConfigError(
             found=f"a sample with {', '.join(given) or 'nothing'}", wanted="input_ids and labels", where="packing"
         )
     tensors = {name: torch.as_tensor(value) for name, value in given.items() if has_mrope or name != "position_ids"}
     tensors.setdefault("attention_mask", torch.ones_like(tensors["input_ids"]))
-    sizes = {name: tensors[name].shape[-1] for name in ALONG if name in tensors}
+    sizes = {name: tensors[name].shape[-1] for name in SEQUENCE_FIELDS if name in tensors}
     if len(set(sizes.values())) > 1 or tensors["input_ids"].ndim != 1:
         raise ConfigError(found=f"a sample with {sizes} tokens", wanted="one number for all of them, [T]")
     if sizes["input_ids"] < 2:
@@ -132,7 +126,7 @@ def join_samples(
         )
     names = dict.fromkeys(name for sample in samples for name in sample)
     parts = [_part(sample, place, names, has_mrope) for place, sample in enumerate(samples, start=1)]
-    return join(parts, {**fields, **ALONG, **COUNTS})
+    return join(parts, {**fields, **SEQUENCE_FIELDS, **COUNTS})
 
 
 def _part(sample: Mapping[str, Tensor], place: int, names: Iterable[str], has_mrope: bool) -> dict[str, Tensor]:
@@ -140,7 +134,7 @@ def _part(sample: Mapping[str, Tensor], place: int, names: Iterable[str], has_mr
     plain = torch.arange(len(ids))
     mask = sample.get("attention_mask", torch.ones_like(ids))
     # Where one sample says what its tokens are, or how many media it has, one that does not is text alone.
-    text = {name: torch.zeros_like(ids) for name in names if name in ALONG}
+    text = {name: torch.zeros_like(ids) for name in names if name in SEQUENCE_FIELDS}
     none = {name: torch.zeros(1, dtype=torch.long) for name in names if name in COUNTS}
     return {
         **text,

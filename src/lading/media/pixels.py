@@ -6,17 +6,18 @@ the tokens of another, so it is an error of ours, never passed on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lading.errors import ExactnessError
-from lading.fields import MediaKind
+from lading.fields import Field, MediaKind
 from lading.media import audio, image, video
 from lading.media.probe import metadata
 from lading.records import Footprint, MediaPart
+from lading.tensors import join
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -63,32 +64,48 @@ def patch_and_sound_tensors(
     tensors = patch_tensors(processor, text, parts, footprints, clip_pixels=clip_pixels)
     if "second_per_grid_ts" in tensors:
         tensors["video_second_per_grid"] = tensors.pop("second_per_grid_ts")
+    heard = _heard(processor, parts, footprints)
+    return tensors | (join(heard, SOUND_FIELDS) if heard else {})
+
+
+SOUND_FIELDS = {name: Field(axis="audio", stretch=-1) for name in ("input_features", "feature_attention_mask")}
+
+
+def _heard(processor: Any, parts: Sequence[MediaPart], footprints: Sequence[Footprint]) -> list[dict[str, Tensor]]:
+    """All that is heard, one by one in reading order: the sounds of a sample listened to together, as its processor
+    does, and the sound track of each clip by itself.
+    """
     rate = sampling_rate(processor)
-    sounds = list(_heard(parts, footprints, rate))
-    if sounds:
-        made = processor.feature_extractor(
-            [samples for samples, _ in sounds],
-            sampling_rate=rate,
-            padding=True,
-            truncation=False,
-            return_attention_mask=True,
-            return_tensors="pt",
-        )
-        tensors["input_features"] = made["input_features"]
-        tensors["feature_attention_mask"] = made["attention_mask"]
-        _check_rows("audio", made["attention_mask"].sum(-1).tolist(), [footprint for _, footprint in sounds])
-    return tensors
-
-
-def _heard(
-    parts: Sequence[MediaPart], footprints: Sequence[Footprint], rate: int
-) -> Iterator[tuple[NDArray[np.float32], Footprint]]:
-    """All that is heard, in reading order: sounds, and the sound tracks of clips."""
+    sounds = of_kind("audio", parts, footprints)
+    together = iter(_listened(processor, [audio.decode(part, rate) for part, _ in sounds], [own for _, own in sounds]))
+    heard: list[dict[str, Tensor]] = []
     for part, footprint in zip(parts, footprints, strict=True):
         if part.kind == "audio":
-            yield audio.decode(part, rate), footprint
+            heard.append(next(together))
         elif footprint.sound is not None:
-            yield video.decode_sound(part, rate), footprint.sound
+            heard += _listened(processor, [video.decode_sound(part, rate)], [footprint.sound])
+    return heard
+
+
+def _listened(
+    processor: Any, sounds: list[NDArray[np.float32]], footprints: Sequence[Footprint]
+) -> list[dict[str, Tensor]]:
+    if not sounds:
+        return []
+    made = processor.feature_extractor(
+        sounds,
+        sampling_rate=sampling_rate(processor),
+        padding=True,
+        truncation=False,
+        return_attention_mask=True,
+        return_tensors="pt",
+    )
+    _check_rows("audio", made["attention_mask"].sum(-1).tolist(), footprints)
+    features, masks = made["input_features"], made["attention_mask"]
+    return [
+        {"input_features": features[place : place + 1], "feature_attention_mask": masks[place : place + 1]}
+        for place in range(len(sounds))
+    ]
 
 
 def processor_tensors(

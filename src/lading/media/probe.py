@@ -45,7 +45,7 @@ class Probe:
     def _asked(self, sizes: tuple[Size, ...]) -> list[Footprint]:
         try:
             texts, rows = self.ask(sizes)
-        except (ValueError, ZeroDivisionError) as error:
+        except (ValueError, ZeroDivisionError, RuntimeError) as error:
             raise SkipSample(
                 Reason.IMPOSSIBLE_SHAPE, found=f"{self.kind} of {sizes} that the processor refuses ({error})"
             ) from error

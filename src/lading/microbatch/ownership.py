@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from lading.errors import ConfigError
-from lading.fields import Field, MediaKind
+from lading.fields import COUNT_NAMES, Field, MediaKind
 
 Media = Tensor | Sequence[Any]
 """A media tensor, or a list with one entry a row (`second_per_grid_ts` may be a list of numbers)."""
@@ -87,13 +87,7 @@ MEDIA_KEYS: Final[Mapping[str, MediaKey]] = {
 }
 """Every media input of every family, and what its rows count. Whatever cuts media for a pipeline reads this table."""
 
-COUNT_KEYS: Final[Mapping[MediaKind, str]] = {
-    "image": "n_images_per_sample",
-    "video": "n_videos_per_sample",
-    "audio": "n_audios_per_sample",
-}
-"""Where a batch says how many media each of its rows has: [B] numbers."""
-
+COUNT_KEYS: Final = COUNT_NAMES
 BOOKKEEPING: Final = (*COUNT_KEYS.values(), "n_tiles_per_image")
 """Numbers that only say what belongs to whom. No model takes them."""
 

@@ -37,6 +37,10 @@ def assistant_spans(
     for message in _turns(conversation, style):
         opening = style.open(message.role)
         found = text.find(opening, cursor)
+        if found < 0 and message.role != "assistant":
+            # A template may write such a turn into another (what a tool says, into a user's): it is jumped over.
+            cursor = _behind(text, cursor, message)
+            continue
         if found < 0:
             raise SkipSample(
                 Reason.TEMPLATE_REFUSED,
@@ -70,6 +74,14 @@ def _end_of_turn(text: str, start: int, message: Message, style: TurnStyle, mark
         cursor = _after(text, cursor, said, style.closing)
     closing = text.find(style.closing, cursor)
     return len(text) if closing < 0 else closing + len(style.closing)
+
+
+def _behind(text: str, cursor: int, message: Message) -> int:
+    """Behind all that a turn says, wherever it is written."""
+    for part in message.parts:
+        found = text.find(part.text.strip(), cursor) if isinstance(part, TextPart) else -1
+        cursor = found + len(part.text.strip()) if found >= 0 and isinstance(part, TextPart) else cursor
+    return cursor
 
 
 def _after(text: str, cursor: int, said: str, closing: str) -> int:

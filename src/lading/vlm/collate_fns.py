@@ -12,22 +12,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
 
-from lading.collate.pages import pad_samples, shift_batch
-from lading.conversation.export import from_example
-from lading.errors import ConfigError
+from lading.collate.pages import REQUIRED, pad_samples, shift_batch
+from lading.conversation.export import read_turns
+from lading.errors import ConfigError, SkipSample
 from lading.families import all_families
-from lading.loader.batches import border_of, collate_examples, conversations_of, exact_lengths, fitting
+from lading.loader.batches import border_of, collate_examples, exact_lengths, fitting
 from lading.loader.encoder import SampleInputs
 from lading.loader.retry import Indexed
-from lading.media import image
+from lading.loader.samples import Samples
+from lading.media import image, measure
 from lading.media.geometry import PatchGrid
 from lading.media.video import HEARD
-from lading.records import SampleKey
+from lading.records import Conversation, MediaPart, Message, SampleKey
+from lading.sources import Corpus
 from lading.vlm.datasets import RobustDatasetWrapper
 from lading.vlm.gemma4_prefix import _GEMMA4_MODEL_TURN, _GEMMA4_THINKING_PREFIX, _inject_thinking_prefix_tokens
 from lading.vlm.labels import (
@@ -108,8 +111,11 @@ def _count_media_per_sample(conversations: Sequence[Any]) -> tuple[list[int], li
     return [own.count("image") for own in kinds], [own.count("video") for own in kinds]
 
 
-def _talks(conversations: Sequence[Any]) -> list[Any]:
-    return conversations_of([{"conversation": conversation} for conversation in conversations])
+def _talks(conversations: Sequence[Any]) -> list[Conversation]:
+    places = [SampleKey(index=n, source="batch", where=f"conversation {n}") for n in range(len(conversations))]
+    return [
+        read_turns({"conversation": conversation}, key) for conversation, key in zip(conversations, places, strict=True)
+    ]
 
 
 def _ensure_rgb(conversations: Sequence[Any]) -> Sequence[Any]:
@@ -145,10 +151,34 @@ def _extract_image_config(processor: Any) -> dict[str, int]:
 
 
 def _estimate_media_tokens(conversation: Any, processor: Any) -> int:
-    """Tokens that the media of a conversation add to their marks. Exact, from headers alone."""
+    """Tokens that the media of a conversation add to their marks: exact, from headers alone. A medium that cannot be
+    measured adds nothing.
+    """
     border = border_of(processor)
-    talk = from_example({"conversation": conversation}, SampleKey(index=0, source="batch", where="conversation"))
-    return exact_lengths([talk], border)[0] - len(border.tokeniser.unexpanded(talk).ids)
+    samples = Samples(corpus=Corpus.of(()), border=border)
+    talk = _talks([conversation])[0]
+    known = [part for part in talk.media if _measurable(part)]
+    found = samples.footprints(_only(talk, known))
+    tokenizer = processor.tokenizer
+    written = [border.tokeniser.media[item.kind].text(item) for item in found]
+    texts = [
+        len(tokenizer.encode(text, add_special_tokens=False)) - len(item.runs)
+        for text, item in zip(written, found, strict=True)
+    ]
+    return sum(sum(item.runs) + extra - 1 for item, extra in zip(found, texts, strict=True))
+
+
+def _measurable(part: MediaPart) -> bool:
+    try:
+        measure(part)
+    except SkipSample:
+        return False
+    return True
+
+
+def _only(talk: Conversation, media: Sequence[MediaPart]) -> Conversation:
+    """The talk with just these media in it."""
+    return replace(talk, messages=(Message(role="user", parts=tuple(media)),))
 
 
 def _drop_overlong_samples(
@@ -253,15 +283,14 @@ def phi4_mm_collate_fn(examples: Examples, processor: Any) -> Batch:
 
 def gemma4_prefix_collate_fn(examples: Examples, processor: Any, max_length: int | None = None) -> Batch:
     """Gemma 4 with an empty thought in front of every answer, seen by the model and not trained on."""
-    return default_collate_fn(
-        examples, processor, max_length, lambda batch, own: _inject_thinking_prefix_tokens(batch, own.tokenizer)
-    )
+    prefix = processor.tokenizer.encode(_GEMMA4_THINKING_PREFIX, add_special_tokens=False)
+    return collate_examples(examples, processor, family="gemma4", max_length=max_length, prefix=prefix)
 
 
 def pad_collate_fn(examples: Examples, processor: Any, max_length: int | None = None) -> Batch:
     """Samples that `PreTokenizedDatasetWrapper` tokenised: padded on the right, media joined, shifted by one."""
     border = border_of(processor)
-    missing = [name for name in ("input_ids", "labels") for sample in examples if name not in sample]
+    missing = [name for name in REQUIRED for sample in examples if name not in sample]
     if missing:
         raise ConfigError(found=f"samples without {missing[0]}", wanted="pre-tokenised samples", where="pad_collate_fn")
     carried = [sample.document for sample in examples if isinstance(sample, SampleInputs)]

@@ -17,7 +17,6 @@ import torch
 from numpy.typing import NDArray
 
 from lading.errors import ConfigError
-from lading.families import for_processor
 from lading.fields import IGNORE_INDEX
 from lading.loader.batches import border_of, conversations_of
 from lading.loader.border import Border
@@ -110,17 +109,25 @@ def build_labels(input_ids_batch: torch.Tensor, conversations: Sequence[Any], pr
     that ends its turn, where there is one. What is not found stays unlabelled and is logged.
     """
     tokenizer = processor.tokenizer
+    stops = {tokenizer.eos_token_id, _get_stop_token_id(tokenizer)} - {None}
     rows = []
     for row, conversation in enumerate(_checked(input_ids_batch, conversations)):
         ids = input_ids_batch[row].numpy()
-        answers = [_extract_assistant_text(turn) for turn in conversation if turn["role"] == "assistant"]
-        ways = [[_marker_ids(tokenizer, text), _marker_ids(tokenizer, f" {text}")] for text in answers]
-        spans = text_spans(ids, ways)
+        said = [(turn.get("role"), _extract_assistant_text(turn)) for turn in conversation]
+        spoken = [(role, text) for role, text in said if text.strip()]
+        # Every turn is looked for, so that an answer is not found in the question before it.
+        found = text_spans(ids, [_ways(tokenizer, text) for _, text in spoken])
+        spans = [span for (role, _), span in zip(spoken, found, strict=True) if role == "assistant"]
         if None in spans:
             logger.warning("row %d: %d of %d answers not found in the ids", row, spans.count(None), len(spans))
-        stops = {tokenizer.eos_token_id, _get_stop_token_id(tokenizer)} - {None}
         rows.append(labels_from_spans(ids, [_with_stop(ids, span, stops) for span in spans if span is not None]))
     return torch.from_numpy(np.stack(rows))
+
+
+def _ways(tokenizer: Any, text: str) -> list[Sequence[int]]:
+    """How a text may be tokenised in the middle of others: as it is, stripped, and with a space in front."""
+    forms = dict.fromkeys((text, text.strip(), f" {text.strip()}"))
+    return [tokenizer.encode(form, add_special_tokens=False) for form in forms]
 
 
 def _with_stop(ids: Ids, span: Span, stops: Iterable[int | None]) -> Span:
@@ -134,14 +141,14 @@ def build_labels_from_template(
     """Labels by the turns of the chat template: what the assistant says, its closing marker included.
 
     Padding may stand on either side; media may be expanded or not; the end may be cut off. Falls back to `build_labels`
-    for a processor of no known family, and says so.
+    for a processor whose turns cannot be read off, and says so.
     """
     checked = _checked(input_ids_batch, conversations)
-    family = for_processor(type(processor).__name__)
-    if family is None:
-        logger.warning("labels by searching for the answers' text: %s is not declared", type(processor).__name__)
+    try:
+        border = border_of(processor)
+    except ConfigError as error:
+        logger.warning("labels by searching for the answers' text: %s", error)
         return build_labels(input_ids_batch, conversations, processor)
-    border = border_of(processor, family.name)
     talks = conversations_of([{"conversation": conversation} for conversation in checked])
     rows = [_template_labels(input_ids_batch[row].numpy(), talk, border) for row, talk in enumerate(talks)]
     return torch.from_numpy(np.stack(rows))

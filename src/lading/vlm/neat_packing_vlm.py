@@ -23,12 +23,14 @@ from torch import Tensor
 
 from lading import families
 from lading.errors import ConfigError, Reason, UnknownName
-from lading.fields import Field
+from lading.fields import SEQUENCE_FIELDS, Field
 from lading.ledger import Ledger, too_long
 from lading.lengths import estimate as guess
 from lading.loader.costs import Cost, Tokenising, described, exact_costs, name_of, quick_costs, refuse_long
+from lading.loader.encoder import SampleInputs
 from lading.loader.packed_samples import PackedSamples, ShiftedSamples
-from lading.materialise.shifted import ALONG, COUNTS, join_samples, rope_positions, shift_sample
+from lading.materialise.positions import ThreeWay, document_positions
+from lading.materialise.shifted import COUNTS, join_samples, rope_positions, shift_sample
 from lading.microbatch import MEDIA_KEYS as MEDIA_TABLE
 from lading.plan.vt_order import alike_bins, plan_bins
 from lading.records import Dropped
@@ -135,7 +137,7 @@ def _build_packed_vlm_sample(
 
 
 def _fields_of(samples: Sequence[Mapping[str, Any]]) -> Mapping[str, Field]:
-    names = {name for sample in samples for name in sample if name not in ALONG and name not in COUNTS}
+    names = {name for sample in samples for name in sample if name not in SEQUENCE_FIELDS and name not in COUNTS}
     try:
         return families.table_for(names)
     except UnknownName:
@@ -143,11 +145,18 @@ def _fields_of(samples: Sequence[Mapping[str, Any]]) -> Mapping[str, Field]:
 
 
 def _prepared(
-    sample: dict[str, Any], get_rope_index: Callable[..., Any] | None, media_tokens: Sequence[int]
+    sample: dict[str, Any],
+    get_rope_index: Callable[..., Any] | None,
+    three_way: ThreeWay | None,
+    media_tokens: Sequence[int],
 ) -> dict[str, Any]:
-    if get_rope_index is None:
+    if get_rope_index is not None:
+        positions = _compute_mrope_position_ids(sample, get_rope_index)
+    elif three_way is not None and isinstance(sample, SampleInputs):
+        # The family has three-way positions, and the sample knows where its media are: no model need be asked.
+        positions = document_positions(sample.document, three_way)[1:]
+    else:
         return _shift_sample(sample, media_tokens=media_tokens)
-    positions = _compute_mrope_position_ids(sample, get_rope_index)
     return _shift_sample({**sample, "position_ids": positions}, has_mrope=True, media_tokens=media_tokens)
 
 
@@ -176,8 +185,12 @@ class PackedDatasetWrapper(PackedSamples):
         self.has_mrope = get_rope_index is not None
         border = inner_dataset.encoder.border if isinstance(inner_dataset, Tokenising) else None
         pads = border.tokeniser.pads if border else ()
-        prepare = partial(_prepared, get_rope_index=get_rope_index, media_tokens=pads)
-        options: dict[str, Any] = {"has_mrope": self.has_mrope, "fields": border.family.table if border else None}
+        three_way = border.three_way if border else None
+        prepare = partial(_prepared, get_rope_index=get_rope_index, three_way=three_way, media_tokens=pads)
+        options: dict[str, Any] = {
+            "has_mrope": self.has_mrope or three_way is not None,
+            "fields": border.family.table if border else None,
+        }
         build = partial(_build_packed_vlm_sample, pack_size=pack_size, padding_idx=padding_idx, **options)
         samples = ShiftedSamples(inner_dataset, prepare, max_retries=max_retries, seed=seed, ledger=ledger)
         super().__init__(samples, bins, pack_size, build, left_out=left_out)

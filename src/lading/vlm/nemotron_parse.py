@@ -31,7 +31,8 @@ def nemotron_parse_collate_fn(
         raise ConfigError(found="no pad token on the tokenizer", wanted="one; set tokenizer.pad_token")
     prompt = tokenizer.encode(task_prompt, add_special_tokens=False)
     end = [tokenizer.eos_token_id] if tokenizer.eos_token_id is not None else []
-    answers = [tokenizer.encode(_answer(talk), add_special_tokens=False) for talk in talks]
+    last = tokenizer.eos_token or ""
+    answers = [tokenizer.encode(_answer(talk).removesuffix(last), add_special_tokens=False) for talk in talks]
     ids = _rows([[*prompt, *answer, *end] for answer in answers], tokenizer.pad_token_id)
     labels = _rows([[*[IGNORE_INDEX] * len(prompt), *answer, *end] for answer in answers], IGNORE_INDEX)
     mask = _rows([[1] * (len(prompt) + len(answer) + len(end)) for answer in answers], 0)
@@ -48,16 +49,22 @@ def nemotron_parse_collate_fn(
 
 def _page(talk: Conversation) -> MediaPart:
     pages = [part for part in talk.media if part.kind == "image"]
-    if len(pages) != 1:
+    if len(pages) != 1 or len(talk.media) != 1:
         raise ConfigError(
-            found=f"{len(pages)} pictures in {talk.key.where}", wanted="one page", where="nemotron_parse_collate_fn"
+            found=f"{len(pages)} pictures and {len(talk.media) - len(pages)} other media in {talk.key.where}",
+            wanted="one page",
+            where="nemotron_parse_collate_fn",
         )
     return pages[0]
 
 
 def _answer(talk: Conversation) -> str:
     said = [message for message in talk.messages if message.role == "assistant"]
-    return "".join(part.text for message in said for part in message.parts if isinstance(part, TextPart))
+    if len(said) != 1:
+        raise ConfigError(
+            found=f"{len(said)} answers in {talk.key.where}", wanted="one", where="nemotron_parse_collate_fn"
+        )
+    return "".join(part.text for part in said[0].parts if isinstance(part, TextPart))
 
 
 def _rows(rows: list[list[int]], value: int) -> torch.Tensor:

@@ -7,19 +7,22 @@ from typing import Any
 
 import torch
 
-from lading.collate.masks import additive, block_causal, cumulative_lengths, flex_mask
+from lading.collate.masks import (
+    additive,
+    block_causal,
+    cumulative_lengths,
+    flex_mask,
+    picture_numbers,
+    sight,
+)
 from lading.errors import ConfigError, UnknownName
-from lading.families import table_for
-from lading.fields import TOKEN_FIELDS, Field
+from lading.families import all_families, table_for
+from lading.family import LayerSight
+from lading.fields import COUNT_NAMES, SEQUENCE_FIELDS
 from lading.tensors import join, pad, stack
 
+TYPES = ("mm_token_type_ids", "token_type_ids")
 IMPLEMENTATIONS = ("flash_attention_2", "sdpa", "eager", "flex_attention", "cu_seqlens")
-TOKENS: Mapping[str, Field] = {
-    **{name: TOKEN_FIELDS[name] for name in ("input_ids", "labels", "position_ids")},
-    "attention_mask": Field(axis="token"),
-    "mm_token_type_ids": Field(axis="token"),
-    "token_type_ids": Field(axis="token"),
-}
 
 
 def neat_packed_vlm_collater(
@@ -27,6 +30,7 @@ def neat_packed_vlm_collater(
     padding_idx: int = 0,
     max_length: int | None = None,
     attn_implementation: str = "sdpa",
+    layers: Mapping[str, LayerSight] | None = None,
 ) -> dict[str, Any]:
     """Pad packs to one length, join their media, and turn the indexed mask (1, 2, … for documents, 0 for padding) into
 
@@ -37,7 +41,10 @@ def neat_packed_vlm_collater(
     - `flex_attention`: a `BlockMask`, made of the [B, S] index;
     - `cu_seqlens`: no mask, but `cu_seq_lens_q`, `cu_seq_lens_k`, `max_length_q` and `max_length_k` of the flat batch.
 
-    Nothing is shifted: that happened when the packs were built.
+    Nothing is shifted: that happened when the packs were built. `layers` says what each kind of layer sees, for a model
+    whose layers differ (`loader.border.read_layers`): `sdpa` and `eager` then get a mask for each kind, by name.
+    `n_images_per_sample` and its like say how many media each row has; pipeline stages need them, and models ignore or
+    refuse them, so they are there only where the packs carry them.
     """
     if attn_implementation not in IMPLEMENTATIONS:
         raise UnknownName(kind="attn_implementation", name=str(attn_implementation), known=IMPLEMENTATIONS)
@@ -45,16 +52,50 @@ def neat_packed_vlm_collater(
         raise ConfigError(found="no packs", wanted="at least one", where="neat_packed_vlm_collater")
     width = _width(batch, max_length)
     values = {"input_ids": padding_idx}
+    present = [name for name in SEQUENCE_FIELDS if any(name in pack for pack in batch)]
     collated: dict[str, Any] = {
-        name: stack([pad(pack[name], width, field, values.get(name)) for pack in batch])
-        for name, field in TOKENS.items()
-        if name in batch[0]
+        name: stack([pad(_own(pack, name), width, SEQUENCE_FIELDS[name], values.get(name)) for pack in batch])
+        for name in present
     }
     media = [{name: value for name, value in pack.items() if _is_medium(name, value)} for pack in batch]
     names = {name for part in media for name in part}
+    _refuse_one_mask_for_all(names | {name for name in TYPES if name in present}, attn_implementation, layers)
     collated |= join(media, table_for(names) if names else {})
     documents = collated.pop("attention_mask")
-    return {**collated, **_masks(documents, attn_implementation)}
+    types = next((collated[name] for name in TYPES if name in collated), None)
+    return {**collated, **_counts(batch), **_masks(documents, types, attn_implementation, layers)}
+
+
+def _own(pack: Mapping[str, Any], name: str) -> torch.Tensor:
+    """A pack's own; for token types of plain text, zeros."""
+    if name in pack:
+        own: torch.Tensor = pack[name]
+        return own
+    if name in TYPES:
+        return torch.zeros_like(pack["input_ids"])
+    raise ConfigError(found=f"{name} in some packs and not in others", wanted="it in all of them, or in none")
+
+
+def _counts(batch: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
+    """How many media each row has: the sum over its documents, where packs carry it."""
+    names = [name for name in COUNT_NAMES.values() if any(name in pack for pack in batch)]
+    return {name: torch.tensor([int(pack[name].sum()) if name in pack else 0 for pack in batch]) for name in names}
+
+
+def _refuse_one_mask_for_all(names: set[str], implementation: str, layers: object) -> None:
+    """One dense mask would take the place of the windows of a model whose layers see differently."""
+    fitting = [family for family in all_families() if names and names <= set(family.table)]
+    if (
+        fitting
+        and all(family.layers for family in fitting)
+        and layers is None
+        and implementation != "flash_attention_2"
+    ):
+        raise ConfigError(
+            found=f"packs of {' or '.join(family.title for family in fitting)} without layers",
+            wanted="layers=read_layers(family, model.config, 'mask'), from lading.loader.border",
+            consequence="its sliding windows and pictures that see both ways would be lost",
+        )
 
 
 def _width(batch: list[dict[str, Any]], max_length: int | None) -> int:
@@ -69,12 +110,22 @@ def _width(batch: list[dict[str, Any]], max_length: int | None) -> int:
 
 
 def _is_medium(name: str, value: object) -> bool:
-    return name not in TOKENS and not name.startswith("n_") and isinstance(value, torch.Tensor)
+    return name not in SEQUENCE_FIELDS and not name.startswith("n_") and isinstance(value, torch.Tensor)
 
 
-def _masks(documents: torch.Tensor, implementation: str) -> dict[str, Any]:
+def _masks(
+    documents: torch.Tensor,
+    types: torch.Tensor | None,
+    implementation: str,
+    layers: Mapping[str, LayerSight] | None,
+) -> dict[str, Any]:
     if implementation == "flash_attention_2":
         return {"attention_mask": documents}
+    if layers is not None and implementation in ("sdpa", "eager"):
+        pictures = None if types is None else picture_numbers(types, documents)
+        seen = {name: sight(documents, pictures, layer) for name, layer in layers.items()}
+        added = implementation == "eager"
+        return {"attention_mask": {name: additive(mask) if added else mask for name, mask in seen.items()}}
     if implementation == "sdpa":
         return {"attention_mask": block_causal(documents)}
     if implementation == "eager":
