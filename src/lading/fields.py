@@ -84,3 +84,12 @@ SEQUENCE_FIELDS: Final[dict[str, Field]] = {
 
 COUNT_NAMES: Final[dict[MediaKind, str]] = {kind: f"n_{kind}s_per_sample" for kind in MEDIA_KINDS}
 """Where a batch says how many media each of its rows has: [B] numbers. No model takes these."""
+
+
+def row_count(name: str) -> str:
+    """Where a batch says how many rows of one input each of its own rows has, if nothing else tells.
+
+    >>> row_count("pixel_values")
+    'n_pixel_values_per_sample'
+    """
+    return f"n_{name}_per_sample"

@@ -68,3 +68,21 @@ def test_no_template_is_refused() -> None:
     processor.chat_template = None
     with pytest.raises(ConfigError, match="without a chat template"):
         read_processor(processor)
+
+
+def test_a_template_that_says_what_is_generated_is_believed() -> None:
+    processor = anonymous("llava_onevision")
+    processor.chat_template = processor.chat_template.replace(
+        "{{ part.text if part.type == 'text' else marks[part.type] }}",
+        "{%- if part.type != 'text' -%}{{ marks[part.type] }}{%- elif message.role == 'assistant' -%}"
+        "{% generation %}{{ part.text }}{% endgeneration %}{%- else -%}{{ part.text }}{%- endif -%}",
+    )
+    assert "generation" in processor.chat_template
+    found = Samples(corpus=Corpus.of(()), border=read_processor(processor))
+    assert found.border.tokeniser.find_spoken is not None
+    declared = Samples(corpus=Corpus.of(()), border=read_processor(toy.processor("llava_onevision")))
+    for talk in _talks(declared.border):
+        if all(part.kind == "image" for part in talk.media):
+            one, other = declared.encode_conversation(talk), found.encode_conversation(talk)
+            assert torch.equal(one.tensors["input_ids"], other.tensors["input_ids"])
+            assert torch.equal(one.tensors["labels"], other.tensors["labels"])

@@ -396,3 +396,27 @@ def test_samples_that_do_not_fit_together_are_named() -> None:
     ):
         with pytest.raises(ConfigError, match=said):
             collate_fns.pad_collate_fn([whole, bad], own)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_media_of_every_family_reach_their_microbatch(name: str, tmp_path: Path) -> None:
+    """Uneven pictures, and clips where the family takes them: each microbatch gets what its own samples have alone."""
+    from lading.toy.drawing import draw_clip
+    from lading.vlm.pp_media import VLM_PP_MEDIA_KEY, prepare_vlm_media_for_pp
+
+    own = processor(name)
+    talks = [*examples(), examples()[1]]
+    if "video" in families.find(name).media:
+        draw_clip(tmp_path / "clip.mp4", "red", "circle", frames=20)
+        clip = {"type": "video", "video": str(tmp_path / "clip.mp4")}
+        talks[3] = {"conversation": [turn("user", clip, "What?"), turn("assistant", "It moves.")]}
+    batch = collate_fns.default_collate_fn(talks, own)
+    chunks = prepare_vlm_media_for_pp(batch, 4, 4).get(VLM_PP_MEDIA_KEY, {})
+    assert not [key for key in batch if key.startswith("n_")]
+    for place, talk in enumerate(talks):
+        alone = collate_fns.default_collate_fn([talk], own)
+        for field, declared in families.find(name).fields.items():
+            chunk = chunks[field][place] if field in chunks else None
+            assert (chunk is None) == (field not in alone), (field, place)
+            if chunk is not None:
+                assert chunk.shape[declared.dim] == alone[field].shape[declared.dim], (field, place)

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from lading.errors import ConfigError
-from lading.fields import COUNT_NAMES, SEQUENCE_FIELDS, Field
+from lading.fields import COUNT_NAMES, SEQUENCE_FIELDS, Field, row_count
 from lading.records import Document
-from lading.tensors import join, pad, stack
+from lading.tensors import extent, join, pad, stack
 
 REQUIRED = ("input_ids", "attention_mask", "labels")
 
@@ -95,6 +95,11 @@ def document_counts(documents: Sequence[Document], fields: Mapping[str, Field]) 
     if tiled and COUNT_NAMES["image"] in counts and COUNT_NAMES["video"] not in counts:
         rows = [footprint.rows for document in documents for footprint in document.footprints("image")]
         counts["n_tiles_per_image"] = torch.tensor(rows)
+    # Where tiles and frames share a tensor, or a grid stands for each run of pads, no input tells the rows of another.
+    for name, field in fields.items() if axes & {"visual_patch", "video_run"} else ():
+        rows = [extent(document, field) for document in documents]
+        if field.kinds and any(rows):
+            counts[row_count(name)] = torch.tensor(rows)
     return counts
 
 

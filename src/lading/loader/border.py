@@ -14,9 +14,10 @@ from lading.families.default import NAME
 from lading.family import Attention, Family, Geometry, LayerSight, Medium
 from lading.fields import MediaKind
 from lading.materialise.positions import ThreeWay
+from lading.records import Conversation
 from lading.tokenise import Tokeniser
 from lading.tokenise.labels import Encoding
-from lading.tokenise.render import template_renderer
+from lading.tokenise.render import generation_finder, has_generation_blocks, template_renderer
 from lading.toy.recipes import PREFIX
 
 
@@ -72,9 +73,10 @@ def read_processor(processor: Any, family: str | None = None) -> Border:
             consequence="set tokenizer.pad_token",
         )
     media = _known_media(tokenizer, chosen)
+    template = processor.chat_template or tokenizer.chat_template
     tokeniser = Tokeniser(
         render=template_renderer(
-            processor.chat_template or tokenizer.chat_template,
+            template,
             tokenizer.special_tokens_map,
             where=kind,
             system_as_text=chosen.system_as_text,
@@ -84,6 +86,7 @@ def read_processor(processor: Any, family: str | None = None) -> Border:
         media=media,
         pads=tuple({int(tokenizer.convert_tokens_to_ids(medium.pad)) for medium in media.values()}),
         token_types=chosen.token_types,
+        find_spoken=_spoken_finder(template, tokenizer, chosen),
     )
     return Border(
         processor=processor,
@@ -141,6 +144,17 @@ def _three_way(processor: Any, family: Family) -> ThreeWay | None:
         tokens_per_second=family.positions.tokens_per_second,
         fractional=family.positions.fractional,
         after=family.positions.after,
+    )
+
+
+def _spoken_finder(
+    template: str, tokenizer: Any, family: Family
+) -> Callable[[Conversation, str], list[tuple[int, int]]] | None:
+    """For a family that nobody declared, a template that says itself what the assistant says is believed."""
+    if family.name != NAME or not has_generation_blocks(template):
+        return None
+    return generation_finder(
+        template, tokenizer.special_tokens_map, closing=family.turns.closing, system_as_text=family.system_as_text
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from torch import Tensor
 
 from lading.errors import ConfigError, ExactnessError
-from lading.fields import Field
+from lading.fields import Field, row_count
 from lading.microbatch.ownership import BOOKKEEPING, MEDIA_KEYS, Media, Ownership
 from lading.microbatch.pieces import piece_sizes, piece_sums
 from lading.records import Batch, Document
@@ -36,7 +36,8 @@ def chunk_media(batch: Mapping[str, Any], rows: int, pieces: int) -> Chunks:
         if batch.get(name) is None:
             continue
         # What is stacked by sample has rows for samples without media too; their counts know better.
-        having = piece_sums(counts[key.kind], sizes) if key.kind in counts else sizes
+        counted = batch.get(row_count(name), counts.get(key.kind))
+        having = sizes if counted is None else piece_sums([int(count) for count in counted], sizes)
         cuts = zip(cut_media(name, batch, rows, pieces), having, strict=True)
         chunks[name] = [part if many and _filled(part) else None for part, many in cuts]
     return chunks

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from lading.errors import ConfigError
-from lading.fields import COUNT_NAMES, Field, MediaKind
+from lading.fields import COUNT_NAMES, Field, MediaKind, row_count
 
 Media = Tensor | Sequence[Any]
 """A media tensor, or a list with one entry a row (`second_per_grid_ts` may be a list of numbers)."""
@@ -88,7 +88,7 @@ MEDIA_KEYS: Final[Mapping[str, MediaKey]] = {
 """Every media input of every family, and what its rows count. Whatever cuts media for a pipeline reads this table."""
 
 COUNT_KEYS: Final = COUNT_NAMES
-BOOKKEEPING: Final = (*COUNT_KEYS.values(), "n_tiles_per_image")
+BOOKKEEPING: Final = (*COUNT_KEYS.values(), "n_tiles_per_image", *(row_count(name) for name in MEDIA_KEYS))
 """Numbers that only say what belongs to whom. No model takes them."""
 
 STACKED: Final = ("pixel_values", "pixel_attention_mask")
@@ -119,6 +119,9 @@ class Ownership:
         """How many rows of `batch[name]` each row of the batch owns. They add up to all of them, or it is an error."""
         key, field = MEDIA_KEYS[name], self.layout(name, batch)
         found = _size(batch[name], field.dim)
+        if batch.get(row_count(name)) is not None:
+            own = _numbers(row_count(name), batch[row_count(name)], self.rows)
+            return _checked(name, found, list(own), f"as {row_count(name)} says")
         if name in STACKED and field.axis == "sample":
             return [1] * self.rows
         counts = self.counts.get(key.kind) or _one_each(key.kind, batch, self.rows)
@@ -158,6 +161,8 @@ class Ownership:
     def check_complete(self, batch: Mapping[str, Any]) -> None:
         """Refuse counts of media that are not there at all."""
         there = {key.kind for name, key in MEDIA_KEYS.items() if batch.get(name) is not None}
+        if any(batch.get(row_count(name)) is not None for name in MEDIA_KEYS):
+            return  # One tensor may hold media of several kinds; its own rows are counted.
         for kind, counts in self.counts.items():
             if sum(counts) and kind not in there:
                 raise ConfigError(

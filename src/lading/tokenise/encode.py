@@ -96,6 +96,8 @@ class Tokeniser:
     pads: tuple[int, ...]
     """Token ids of the media's pads."""
     token_types: str | None = None
+    find_spoken: Callable[[Conversation, str], list[Span]] | None = None
+    """Finds what the assistant says where the template tells; `None`: by walking the turns."""
 
     def outline(self, samples: Iterable[tuple[Conversation, Sequence[Footprint]]]) -> list[Outline | SkipSample]:
         """Tokenise conversations whose media take up the given footprints. A refusal stands in its sample's place."""
@@ -109,19 +111,23 @@ class Tokeniser:
     def unexpanded(self, conversation: Conversation) -> Unexpanded:
         """Ids and spans of a conversation with every mark left as the template wrote it: no media are needed."""
         text = self.render(conversation)
-        marks = {kind: medium.mark for kind, medium in self.media.items()}
-        spans = assistant_spans(text, conversation, self.turns, marks)
+        spans = self._spoken(conversation, text)
         encoding = self.encode_batch([text])[0]
         return Unexpanded(
             ids=np.array(encoding.ids, dtype=np.int64),
             spans=tuple(token_span(encoding, start, stop) for start, stop in spans),
         )
 
+    def _spoken(self, conversation: Conversation, text: str) -> list[Span]:
+        if self.find_spoken is not None:
+            return self.find_spoken(conversation, text)
+        marks = {kind: medium.mark for kind, medium in self.media.items()}
+        return assistant_spans(text, conversation, self.turns, marks)
+
     def _rendered_or_skip(self, conversation: Conversation, footprints: Sequence[Footprint]) -> _Rendered | SkipSample:
         try:
             text = self.render(conversation)
-            marks = {kind: medium.mark for kind, medium in self.media.items()}
-            spans = assistant_spans(text, conversation, self.turns, marks)
+            spans = self._spoken(conversation, text)
             spliced = splice(text, self.media, footprints, where=conversation.key.where)
         except SkipSample as skip:
             return skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -63,3 +64,24 @@ def template_renderer(
         return str(texts[0])
 
     return render
+
+
+def has_generation_blocks(template: str) -> bool:
+    """Whether a template says itself what the assistant says, in `{% generation %}` blocks."""
+    return re.search(r"{%-?\s*generation\s*-?%}", template) is not None
+
+
+def generation_finder(
+    template: str, special_tokens: Mapping[str, Any], *, closing: str, system_as_text: bool = False
+) -> Callable[[Conversation, str], list[tuple[int, int]]]:
+    """A function that finds what the assistant says by the template's own blocks, and the closing marker behind it."""
+    from transformers.utils.chat_template_utils import render_jinja_template
+
+    def find(conversation: Conversation, text: str) -> list[tuple[int, int]]:
+        messages = messages_for_template(conversation.messages, system_as_text=system_as_text)
+        _, found = render_jinja_template(
+            conversations=[messages], chat_template=template, return_assistant_tokens_mask=True, **special_tokens
+        )
+        return [(start, stop + len(closing) * text.startswith(closing, stop)) for start, stop in found[0]]
+
+    return find
