@@ -8,12 +8,17 @@ from pathlib import Path
 # No test reaches a network; set before transformers is imported, because it is read only once.
 os.environ["HF_HUB_OFFLINE"] = "1"
 
+import hypothesis
 import pytest
 import torch
 
 from lading import toy
 from lading.loader import Border, Samples, read_processor
 from lading.sources import open_corpus
+
+# Timings are noisy where two processes share two cores; and CI must not depend on luck: new examples are tried at home.
+hypothesis.settings.register_profile("lading", deadline=None, derandomize=bool(os.environ.get("CI")))
+hypothesis.settings.load_profile("lading")
 
 # Two processes share two cores; torch must not start threads of its own in each.
 torch.set_num_threads(1)
