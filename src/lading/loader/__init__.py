@@ -15,6 +15,8 @@ For whoever brings a data set of their own (the front door `vlm` does):
     examples  rows → examples in the conversation form, lazily; mixture, preset: from meta files and the hub
     encoder   one example → tensors
     retry     replacing what fails, by a rule; journal: what workers replaced
+    batches   examples → a padded batch; label_search, thought_prefix, page_parsing: what some of them need
+    packed_*  packs as dictionaries, and batches of them
 """
 
 from lading.loader.border import Border, load_processor, read_processor

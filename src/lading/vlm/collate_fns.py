@@ -24,27 +24,27 @@ from lading.errors import ConfigError, SkipSample
 from lading.families import all_families
 from lading.loader.batches import border_of, collate_examples, exact_lengths, fitting
 from lading.loader.encoder import SampleInputs
+from lading.loader.label_search import CHATML_PROCESSORS as _IMSTART_TEMPLATE_PROCESSORS
+from lading.loader.label_search import assistant_marker as _get_assistant_marker
+from lading.loader.label_search import assistant_text as _extract_assistant_text
+from lading.loader.label_search import decode_token as _decode_single_token
+from lading.loader.label_search import find_pattern_indices as _find_pattern_indices
+from lading.loader.label_search import labels_by_text as build_labels
+from lading.loader.label_search import labels_by_turns as build_labels_from_template
+from lading.loader.label_search import stop_token as _get_stop_token_id
+from lading.loader.packed_batches import collate_packed as neat_packed_vlm_collater
+from lading.loader.page_parsing import collate_pages as nemotron_parse_collate_fn
 from lading.loader.retry import Indexed
 from lading.loader.samples import Samples
+from lading.loader.thought_prefix import MODEL_TURN as _GEMMA4_MODEL_TURN
+from lading.loader.thought_prefix import THINKING_PREFIX as _GEMMA4_THINKING_PREFIX
+from lading.loader.thought_prefix import inject_thought as _inject_thinking_prefix_tokens
 from lading.media import image, measure
 from lading.media.geometry import PatchGrid
 from lading.media.video import HEARD
 from lading.records import Conversation, MediaPart, Message, SampleKey
 from lading.sources import Corpus
 from lading.vlm.datasets import RobustDatasetWrapper
-from lading.vlm.gemma4_prefix import _GEMMA4_MODEL_TURN, _GEMMA4_THINKING_PREFIX, _inject_thinking_prefix_tokens
-from lading.vlm.labels import (
-    _IMSTART_TEMPLATE_PROCESSORS,
-    _decode_single_token,
-    _extract_assistant_text,
-    _find_pattern_indices,
-    _get_assistant_marker,
-    _get_stop_token_id,
-    build_labels,
-    build_labels_from_template,
-)
-from lading.vlm.nemotron_parse import nemotron_parse_collate_fn
-from lading.vlm.packed_collater import neat_packed_vlm_collater
 
 __all__ = [
     "COLLATE_FNS",

@@ -1,4 +1,4 @@
-"""`nemotron_parse_collate_fn`: a page and its text, for an encoder and a decoder; there is no chat template."""
+"""A page and its text, for an encoder and a decoder (Nemotron-Parse): there is no chat template."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lading.tensors import pad, stack
 TASK_PROMPT = "</s><s><predict_bbox><predict_classes><output_markdown>"
 
 
-def nemotron_parse_collate_fn(
+def collate_pages(
     examples: Sequence[Mapping[str, Any]], processor: Any, task_prompt: str = TASK_PROMPT
 ) -> dict[str, Any]:
     """One page an example: `pixel_values`, and the prompt and the answer as decoder inputs with the prompt unlabelled.
@@ -53,7 +53,7 @@ def _page(talk: Conversation) -> MediaPart:
         raise ConfigError(
             found=f"{len(pages)} pictures and {len(talk.media) - len(pages)} other media in {talk.key.where}",
             wanted="one page",
-            where="nemotron_parse_collate_fn",
+            where="collate_pages",
         )
     return pages[0]
 
@@ -61,9 +61,7 @@ def _page(talk: Conversation) -> MediaPart:
 def _answer(talk: Conversation) -> str:
     said = [message for message in talk.messages if message.role == "assistant"]
     if len(said) != 1:
-        raise ConfigError(
-            found=f"{len(said)} answers in {talk.key.where}", wanted="one", where="nemotron_parse_collate_fn"
-        )
+        raise ConfigError(found=f"{len(said)} answers in {talk.key.where}", wanted="one", where="collate_pages")
     return "".join(part.text for part in said[0].parts if isinstance(part, TextPart))
 
 

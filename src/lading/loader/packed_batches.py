@@ -1,4 +1,4 @@
-"""`neat_packed_vlm_collater`: packs as dictionaries → a batch, with the mask an attention implementation wants."""
+"""Packs as dictionaries → a batch, with the mask an attention implementation wants."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TYPES = ("mm_token_type_ids", "token_type_ids")
 IMPLEMENTATIONS = ("flash_attention_2", "sdpa", "eager", "flex_attention", "cu_seqlens")
 
 
-def neat_packed_vlm_collater(
+def collate_packed(
     batch: list[dict[str, Any]],
     padding_idx: int = 0,
     max_length: int | None = None,
@@ -49,7 +49,7 @@ def neat_packed_vlm_collater(
     if attn_implementation not in IMPLEMENTATIONS:
         raise UnknownName(kind="attn_implementation", name=str(attn_implementation), known=IMPLEMENTATIONS)
     if not batch:
-        raise ConfigError(found="no packs", wanted="at least one", where="neat_packed_vlm_collater")
+        raise ConfigError(found="no packs", wanted="at least one", where="collate_packed")
     width = _width(batch, max_length)
     values = {"input_ids": padding_idx}
     present = [name for name in SEQUENCE_FIELDS if any(name in pack for pack in batch)]

@@ -11,18 +11,18 @@ from lading.fields import Field
 from lading.tensors import pad, stack
 from lading.tokenise.search import find_pattern
 
-_GEMMA4_MODEL_TURN = "<|turn>model\n"
-_GEMMA4_THINKING_PREFIX = "<|channel>thought\n<channel|>"
+MODEL_TURN = "<|turn>model\n"
+THINKING_PREFIX = "<|channel>thought\n<channel|>"
 
 
-def _inject_thinking_prefix_tokens(batch: dict[str, torch.Tensor], tokenizer: Any) -> dict[str, torch.Tensor]:
+def inject_thought(batch: dict[str, torch.Tensor], tokenizer: Any) -> dict[str, torch.Tensor]:
     """The batch with an empty thought behind every `<|turn>model` marker.
 
     What runs along with the ids (masks, token types) grows with them: the mask by ones, other whole numbers by zeros.
     Rows with fewer turns are padded on the side the tokenizer pads on.
     """
-    opening = tokenizer.encode(_GEMMA4_MODEL_TURN, add_special_tokens=False)
-    prefix = torch.tensor(tokenizer.encode(_GEMMA4_THINKING_PREFIX, add_special_tokens=False))
+    opening = tokenizer.encode(MODEL_TURN, add_special_tokens=False)
+    prefix = torch.tensor(tokenizer.encode(THINKING_PREFIX, add_special_tokens=False))
     ids = batch["input_ids"]
     places = [find_pattern(row.numpy(), opening) + len(opening) for row in ids]
     fillings = {"input_ids": prefix, "attention_mask": torch.ones_like(prefix)}

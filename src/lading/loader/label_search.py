@@ -1,6 +1,6 @@
-"""The label functions of `nemo_automodel.components.datasets.vlm.collate_fns`, under their names.
+"""Labels for ids that were tokenised elsewhere.
 
-They label ids that were tokenised elsewhere. Three ways are tried, in order of trust: lining the ids up with our own
+Three ways are tried, in order of trust: lining the ids up with our own
 tokens of the same conversation (exact; quoted markers move nothing), the turn markers of the family, and, as a last
 resort that says so, searching for the answer's text.
 """
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 Ids = NDArray[np.int64]
 Span = tuple[int, int]
 
-_IMSTART_TEMPLATE_PROCESSORS = frozenset(
+CHATML_PROCESSORS = frozenset(
     {
         "InternVLProcessor",
         "LlavaOnevisionProcessor",
@@ -43,14 +43,14 @@ _IMSTART_TEMPLATE_PROCESSORS = frozenset(
 """Processors whose turns read `<|im_start|>role … <|im_end|>`."""
 
 
-def _find_pattern_indices(
+def find_pattern_indices(
     template: Any, pattern: Any, search_start_index: int = 0, allow_first_token_mismatch: bool = False
 ) -> tuple[int, int]:
     """(start, stop) of the first place where `pattern` stands in `template`; (-1, -1) where it does not.
 
-    >>> _find_pattern_indices([1, 2, 3, 4], [3, 4])
+    >>> find_pattern_indices([1, 2, 3, 4], [3, 4])
     (2, 4)
-    >>> _find_pattern_indices([1, 2, 3, 4], [9, 4], allow_first_token_mismatch=True)
+    >>> find_pattern_indices([1, 2, 3, 4], [9, 4], allow_first_token_mismatch=True)
     (2, 4)
     """
     ids, wanted = np.asarray(template, dtype=np.int64), np.asarray(pattern, dtype=np.int64)
@@ -61,10 +61,10 @@ def _find_pattern_indices(
     return (int(found[0]), int(found[0]) + len(wanted)) if len(found) else (-1, -1)
 
 
-def _extract_assistant_text(message: Mapping[str, Any]) -> str:
+def assistant_text(message: Mapping[str, Any]) -> str:
     """All the text of a message, part by part.
 
-    >>> _extract_assistant_text({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]})
+    >>> assistant_text({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]})
     'ab'
     """
     content = message.get("content")
@@ -74,7 +74,7 @@ def _extract_assistant_text(message: Mapping[str, Any]) -> str:
     return "".join(str(part.get("text", "")) for part in parts if isinstance(part, Mapping) and part["type"] == "text")
 
 
-def _decode_single_token(tokenizer: Any, token_id: int) -> str:
+def decode_token(tokenizer: Any, token_id: int) -> str:
     """One token as text, whether the tokenizer wants a number or a list of them."""
     try:
         return str(tokenizer.decode(token_id))
@@ -88,32 +88,32 @@ def _marker_ids(tokenizer: Any, text: str) -> tuple[int, ...]:
     return tuple(tokenizer.encode(text, add_special_tokens=False))
 
 
-def _get_assistant_marker(tokenizer: Any) -> list[int] | None:
+def assistant_marker(tokenizer: Any) -> list[int] | None:
     """The ids of `<|im_start|>assistant` and a newline; `None` for a tokenizer without that convention."""
     start = tokenizer.convert_tokens_to_ids("<|im_start|>")
-    if start is None or start == tokenizer.unk_token_id or _get_stop_token_id(tokenizer) is None:
+    if start is None or start == tokenizer.unk_token_id or stop_token(tokenizer) is None:
         return None
     return list(_marker_ids(tokenizer, "<|im_start|>assistant\n"))
 
 
-def _get_stop_token_id(tokenizer: Any) -> int | None:
+def stop_token(tokenizer: Any) -> int | None:
     """The id of `<|im_end|>`, or `None`."""
     stop = tokenizer.convert_tokens_to_ids("<|im_end|>")
     return None if stop is None or stop == tokenizer.unk_token_id else int(stop)
 
 
-def build_labels(input_ids_batch: torch.Tensor, conversations: Sequence[Any], processor: Any) -> torch.Tensor:
+def labels_by_text(input_ids_batch: torch.Tensor, conversations: Sequence[Any], processor: Any) -> torch.Tensor:
     """Labels by searching for the text of every answer: the last resort, for ids of unknown making.
 
     An answer is looked for behind the one before it, with and without a space in front, and labelled with the token
     that ends its turn, where there is one. What is not found stays unlabelled and is logged.
     """
     tokenizer = processor.tokenizer
-    stops = {tokenizer.eos_token_id, _get_stop_token_id(tokenizer)} - {None}
+    stops = {tokenizer.eos_token_id, stop_token(tokenizer)} - {None}
     rows = []
     for row, conversation in enumerate(_checked(input_ids_batch, conversations)):
         ids = input_ids_batch[row].numpy()
-        said = [(turn.get("role"), _extract_assistant_text(turn)) for turn in conversation]
+        said = [(turn.get("role"), assistant_text(turn)) for turn in conversation]
         spoken = [(role, text) for role, text in said if text.strip()]
         # Every turn is looked for, so that an answer is not found in the question before it.
         found = text_spans(ids, [_ways(tokenizer, text) for _, text in spoken])
@@ -135,20 +135,18 @@ def _with_stop(ids: Ids, span: Span, stops: Iterable[int | None]) -> Span:
     return (start, stop + 1) if stop < len(ids) and int(ids[stop]) in set(stops) else span
 
 
-def build_labels_from_template(
-    input_ids_batch: torch.Tensor, conversations: Sequence[Any], processor: Any
-) -> torch.Tensor:
+def labels_by_turns(input_ids_batch: torch.Tensor, conversations: Sequence[Any], processor: Any) -> torch.Tensor:
     """Labels by the turns of the chat template: what the assistant says, its closing marker included.
 
-    Padding may stand on either side; media may be expanded or not; the end may be cut off. Falls back to `build_labels`
-    for a processor whose turns cannot be read off, and says so.
+    Padding may stand on either side; media may be expanded or not; the end may be cut off. For a processor whose turns
+    cannot be read off, `labels_by_text` has to do, and a warning says so.
     """
     checked = _checked(input_ids_batch, conversations)
     try:
         border = border_of(processor)
     except ConfigError as error:
         logger.warning("labels by searching for the answers' text: %s", error)
-        return build_labels(input_ids_batch, conversations, processor)
+        return labels_by_text(input_ids_batch, conversations, processor)
     talks = conversations_of([{"conversation": conversation} for conversation in checked])
     rows = [_template_labels(input_ids_batch[row].numpy(), talk, border) for row, talk in enumerate(talks)]
     return torch.from_numpy(np.stack(rows))
