@@ -137,8 +137,9 @@ def make_own_batch(samples: Samples) -> Batch:
 
 
 def model_inputs(batch: Mapping[str, Any]) -> dict[str, Any]:
-    """What the stages take, of all that a batch carries."""
-    return {name: value for name, value in batch.items() if name not in ("shift_labels", "use_cache")}
+    """What the stages take, of all that a batch carries. Token types only serve to find positions, which are there."""
+    unused = ("shift_labels", "use_cache", "mm_token_type_ids")
+    return {name: value for name, value in batch.items() if name not in unused}
 
 
 def whole_step(batch: Mapping[str, Any], *, only_vision: bool = False) -> tuple[float, dict[str, Tensor]]:
