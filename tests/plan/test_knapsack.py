@@ -1,5 +1,7 @@
 """Every algorithm keeps the same law; best fit equals a naive best fit, item by item."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -48,3 +50,24 @@ def test_a_million_items_take_no_time_to_speak_of() -> None:
     lengths = np.random.default_rng(0).lognormal(5.5, 1.0, 300_000).astype(np.int64).clip(1, 8192)
     bins = best_fit(lengths, 8192)
     assert len(bins) <= 1.001 * lower_bound(lengths, 8192) + 1
+
+
+@given(LENGTHS)
+def test_tight_fit_never_needs_more_bins_than_best_fit(lengths: list[int]) -> None:
+    values = np.array(lengths, dtype=np.int64)
+    assert len(ALGORITHMS["tight_fit"](values, CAPACITY)) <= len(best_fit(values, CAPACITY))
+
+
+@settings(max_examples=100)
+@given(st.lists(st.integers(1, CAPACITY), min_size=1, max_size=9))
+def test_the_first_bin_is_as_full_as_any_subset_makes_it(lengths: list[int]) -> None:
+    values = np.array(lengths, dtype=np.int64)
+    bins = ALGORITHMS["exact_fill"](values, CAPACITY)
+    longest, *others = sorted(lengths, reverse=True)
+    best = max(
+        longest + sum(chosen)
+        for count in range(len(others) + 1)
+        for chosen in combinations(others, count)
+        if longest + sum(chosen) <= CAPACITY
+    )
+    assert values[bins.members[: bins.starts[1]]].sum() == best

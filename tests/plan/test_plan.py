@@ -89,7 +89,7 @@ def test_a_plan_survives_the_disk(tmp_path: Path) -> None:
     save_plan(plan, tmp_path / "deep" / "my.plan")
     loaded = load_plan(tmp_path / "deep" / "my.plan")
     assert same(plan, loaded)
-    assert (loaded.seed, loaded.algorithm, loaded.uncounted) == (4, "best_fit", 1)
+    assert (loaded.seed, loaded.algorithm, loaded.uncounted) == (4, "tight_fit", 1)
 
 
 def test_a_file_that_is_no_plan_is_refused(tmp_path: Path) -> None:

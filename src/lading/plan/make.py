@@ -10,7 +10,7 @@ from lading.plan.knapsack import ALGORITHMS
 from lading.plan.order import order_packs
 from lading.records import LengthTable, PackPlan
 
-DEFAULT_ALGORITHM = "best_fit"
+DEFAULT_ALGORITHM = "tight_fit"
 
 
 def make_plan(

@@ -15,12 +15,20 @@ from numpy.typing import NDArray
 
 from lading.plan.knapsack.best_fit import best_fit
 from lading.plan.knapsack.bins import Bins
+from lading.plan.knapsack.exact_fill import exact_fill
 from lading.plan.knapsack.first_fit import first_fit
 from lading.plan.knapsack.in_order import in_order
+from lading.plan.knapsack.tight_fit import tight_fit
 
 Algorithm = Callable[[NDArray[np.int64], int], Bins]
 
-ALGORITHMS: dict[str, Algorithm] = {"best_fit": best_fit, "first_fit": first_fit, "in_order": in_order}
+ALGORITHMS: dict[str, Algorithm] = {
+    "tight_fit": tight_fit,
+    "best_fit": best_fit,
+    "exact_fill": exact_fill,
+    "first_fit": first_fit,
+    "in_order": in_order,
+}
 """(lengths, capacity) → bins. No length may exceed the capacity."""
 
 __all__ = ["ALGORITHMS", "Algorithm", "Bins"]

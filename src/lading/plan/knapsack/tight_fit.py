@@ -1,0 +1,28 @@
+"""Best fit; for a small corpus that it leaves uneven, also an attempt to fill every bin exactly. Fewer bins win."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lading.plan.knapsack.best_fit import best_fit
+from lading.plan.knapsack.bins import Bins
+from lading.plan.knapsack.exact_fill import exact_fill
+
+SMALL = 10_000
+"""In larger corpora best fit is within a few bins of the bound, and those no longer count."""
+
+
+def tight_fit(lengths: NDArray[np.int64], capacity: int) -> Bins:
+    """Pack by best fit, or better.
+
+    >>> lengths = np.array([6, 6, 5, 4, 3, 2, 2, 2])
+    >>> len(best_fit(lengths, 10)), len(tight_fit(lengths, 10))
+    (4, 3)
+    """
+    bins = best_fit(lengths, capacity)
+    bound = -(-int(lengths.sum()) // capacity)
+    if len(bins) <= bound or len(lengths) > SMALL:
+        return bins
+    filled = exact_fill(lengths, capacity)
+    return filled if len(filled) < len(bins) else bins
