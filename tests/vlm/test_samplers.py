@@ -98,8 +98,8 @@ def test_media_are_estimated_as_the_processor_counts_them(family: str, data: st.
     assert sampler._estimate_image_tokens([height, width]) == sum(picture.runs)
     clip = border.geometries["video"].footprints([VideoSize(frames=frames, height=height, width=width, fps=fps)])[0]
     guessed = sampler._estimate_video_tokens([frames, height, width, fps, frames / fps])
-    # Which frames a clip has left, and the size of small ones, is rounded in several ways; a guess need only be near.
-    assert abs(guessed - sum(clip.runs)) <= 2 * sum(clip.runs) / clip.grid[0] + 0.5 * sum(clip.runs)
+    # Which frames a clip has left is rounded in several ways; one temporal patch more or less is a good guess.
+    assert abs(guessed - sum(clip.runs)) <= 2 * sum(clip.runs) / clip.grid[0]
 
 
 def test_numbers_are_read_only_where_a_processor_has_them() -> None:
