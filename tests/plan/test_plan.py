@@ -14,22 +14,17 @@ from lading.records import Dropped, LengthTable, PackPlan, SampleKey
 
 
 def table(tokens: list[int], patches: list[int] | None = None) -> LengthTable:
-    zeros = np.zeros(len(tokens), dtype=np.int32)
     dropped = tuple(
         Dropped(key=SampleKey(index=n, source="s", where="w"), reason=Reason.MISSING_MEDIA, detail="gone")
         for n, count in enumerate(tokens)
         if count == 0
     )
-    return LengthTable(
+    counts = np.array(tokens, dtype=np.int32)
+    return LengthTable.of(
         sources=("s",),
-        source=zeros,
-        tokens=np.array(tokens, dtype=np.int32),
-        label_tokens=np.array(tokens, dtype=np.int32) // 2,
-        visual_tokens=zeros,
-        patches=zeros if patches is None else np.array(patches, dtype=np.int32),
-        images=zeros,
-        videos=zeros,
-        audios=zeros,
+        tokens=counts,
+        label_tokens=counts // 2,
+        patches=np.zeros_like(counts) if patches is None else np.array(patches, dtype=np.int32),
         dropped=dropped,
     )
 

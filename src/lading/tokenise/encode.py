@@ -37,18 +37,23 @@ class Outline:
     @property
     def length(self) -> Length:
         """What the sample costs."""
-        kinds = [span.footprint.kind for span in self.media]
-        kinds += ["audio" for span in self.media if span.footprint.sound is not None]
-        visual = [span.footprint for span in self.media if span.footprint.kind != "audio"]
+        footprints = [span.footprint for span in self.media]
+        visual = [footprint for footprint in footprints if footprint.kind != "audio"]
+        sounds = [
+            own for footprint in footprints for own in (footprint, footprint.sound) if own and own.kind == "audio"
+        ]
         heard = sum(sum(footprint.sound.runs) for footprint in visual if footprint.sound is not None)
         return Length(
             tokens=len(self.ids),
             label_tokens=int(np.count_nonzero(self.labels != IGNORE_INDEX)),
             visual_tokens=sum(sum(footprint.runs) for footprint in visual) - heard,
+            audio_tokens=sum(sum(footprint.runs) for footprint in sounds),
             patches=sum(footprint.rows for footprint in visual),
-            images=kinds.count("image"),
-            videos=kinds.count("video"),
-            audios=kinds.count("audio"),
+            patch_pairs=sum(footprint.pairs for footprint in visual),
+            images=sum(footprint.kind == "image" for footprint in visual),
+            videos=sum(footprint.kind == "video" for footprint in visual),
+            frames=sum(len(footprint.frames) for footprint in visual),
+            audios=len(sounds),
         )
 
     def _types(self) -> NDArray[np.int64]:

@@ -1,0 +1,42 @@
+"""The nouns that travel between rooms: frozen, keyword-only, slotted. Each docstring states one law.
+
+    Row → Conversation → Encoded → Pack → Batch → Microbatch
+                 Footprint ↗   LengthTable → PackPlan ↗
+
+Importing this module never reaches torch: planning starts fast.
+"""
+
+from lading.records.batches import Batch, Document, Encoded, Microbatch, Pack
+from lading.records.lengths import COLUMNS, Dropped, Length, LengthTable, column_type
+from lading.records.media import AudioSize, Footprint, ImageSize, MediumSpan, Size, VideoSize
+from lading.records.plans import PackPlan
+from lading.records.samples import Conversation, MediaPart, Message, Part, Reference, Role, Row, SampleKey, TextPart
+
+__all__ = [
+    "COLUMNS",
+    "AudioSize",
+    "Batch",
+    "Conversation",
+    "Document",
+    "Dropped",
+    "Encoded",
+    "Footprint",
+    "ImageSize",
+    "Length",
+    "LengthTable",
+    "MediaPart",
+    "MediumSpan",
+    "Message",
+    "Microbatch",
+    "Pack",
+    "PackPlan",
+    "Part",
+    "Reference",
+    "Role",
+    "Row",
+    "SampleKey",
+    "Size",
+    "TextPart",
+    "VideoSize",
+    "column_type",
+]

@@ -1,0 +1,126 @@
+"""Documents as tensors: alone, side by side in a pack, in a batch, in a piece of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from lading.fields import MediaKind
+from lading.records.lengths import Dropped
+from lading.records.media import Footprint, MediumSpan
+from lading.records.samples import SampleKey
+
+if TYPE_CHECKING:
+    from torch import Tensor, device
+
+    Input = Tensor | Mapping[str, Tensor] | bool | None
+    """What a model is fed under one name; a mapping holds masks by the kind of layer they are for."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Document:
+    """What a pack remembers of a document. Law: this alone is enough to cut the document out again."""
+
+    key: SampleKey
+    tokens: int
+    media: tuple[MediumSpan, ...] = ()
+
+    def footprints(self, *kinds: MediaKind) -> list[Footprint]:
+        """The document's media of these kinds, in reading order; a clip's sound track is a sound."""
+        found = (own for span in self.media for own in (span.footprint, span.footprint.sound))
+        return [footprint for footprint in found if footprint is not None and footprint.kind in kinds]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Encoded:
+    """One tokenised sample. Law: labels are aligned with `input_ids`, unshifted; -100 where nothing is trained."""
+
+    document: Document
+    spans: tuple[tuple[int, int], ...]
+    """Token spans of what the assistant says, its closing marker included."""
+    tensors: Mapping[str, Tensor]
+
+    def with_tensors(self, more: Mapping[str, Tensor]) -> Encoded:
+        """The same sample with further tensors (pixels) added."""
+        return replace(self, tensors={**self.tensors, **more})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Pack:
+    """Documents side by side in one row. Law: `documents` splits `tensors` back into exactly what was joined."""
+
+    number: int
+    documents: tuple[Document, ...]
+    tensors: Mapping[str, Tensor]
+    dropped: tuple[Dropped, ...] = ()
+    """Planned samples that failed when they were opened."""
+
+    @property
+    def length(self) -> int:
+        """Tokens in the row."""
+        return sum(document.tokens for document in self.documents)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Batch:
+    """What the model is fed: `model(**batch)`. Law: `rows` names the documents of every row, in order."""
+
+    inputs: Mapping[str, Input]
+    rows: tuple[tuple[Document, ...], ...]
+    dropped: tuple[Dropped, ...] = ()
+
+    # A mapping in all but name: torch and Accelerate rebuild what calls itself a Mapping, and would lose the rows.
+    def keys(self) -> KeysView[str]:
+        """Names of the model's inputs; with `__getitem__` this is what `**batch` needs."""
+        return self.inputs.keys()
+
+    def items(self) -> ItemsView[str, Input]:
+        """Names and values of the model's inputs."""
+        return self.inputs.items()
+
+    def __getitem__(self, name: str) -> Input:
+        return self.inputs[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.inputs)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.inputs
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def tensor(self, name: str) -> Tensor:
+        """One input that is known to be a tensor."""
+        value = self.inputs[name]
+        if value is None or isinstance(value, (bool, Mapping)):
+            raise KeyError(f"{name} is not a tensor in this batch")
+        return value
+
+    def to(self, target: str | device, *, non_blocking: bool = False) -> Batch:
+        """The same batch on another device."""
+        return self._mapped(lambda tensor: tensor.to(target, non_blocking=non_blocking))
+
+    def pin_memory(self) -> Batch:
+        """The same batch in page-locked memory; `DataLoader(pin_memory=True)` calls this."""
+        return self._mapped(lambda tensor: tensor.pin_memory())
+
+    def _mapped(self, change: Callable[[Tensor], Tensor]) -> Batch:
+        return replace(self, inputs={name: _changed(value, change) for name, value in self.inputs.items()})
+
+
+def _changed(value: Input, change: Callable[[Tensor], Tensor]) -> Input:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, Mapping):
+        return {name: change(tensor) for name, tensor in value.items()}
+    return change(value)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Microbatch:
+    """One pipeline-parallel piece of a batch. Law: its media belong to its own rows, by the carried counts."""
+
+    inputs: Mapping[str, Input]
+    rows: tuple[tuple[Document, ...], ...]

@@ -1,0 +1,99 @@
+"""A corpus in integers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lading.errors import Reason
+from lading.records.samples import SampleKey
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Length:
+    """What one sample costs, in integers. Law: `tokens` equals the length of its `input_ids`, exactly."""
+
+    tokens: int
+    label_tokens: int
+    visual_tokens: int = 0
+    audio_tokens: int = 0
+    patches: int = 0
+    """Rows that the vision tower takes in."""
+    patch_pairs: int = 0
+    """Pairs of patches that may see each other in the vision tower: Σ patches² over its pictures and frames."""
+    images: int = 0
+    videos: int = 0
+    frames: int = 0
+    """Frames of its videos that are used."""
+    audios: int = 0
+
+
+COLUMNS = tuple(field.name for field in fields(Length))
+"""The numbers of a sample, in the order of a table's columns."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Dropped:
+    """One sample left out, by name and reason. Law: with `by`, it was replaced by those samples, not just dropped."""
+
+    key: SampleKey
+    reason: Reason
+    detail: str
+    by: tuple[SampleKey, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class LengthTable:
+    """The corpus in integers. Law: row i is sample i; a sample that cannot be counted has 0 tokens and a `Dropped`."""
+
+    sources: tuple[str, ...]
+    source: NDArray[np.int32]
+    """The number of each sample's source."""
+    tokens: NDArray[np.int32]
+    label_tokens: NDArray[np.int32]
+    visual_tokens: NDArray[np.int32]
+    audio_tokens: NDArray[np.int32]
+    patches: NDArray[np.int32]
+    patch_pairs: NDArray[np.int64]
+    images: NDArray[np.int32]
+    videos: NDArray[np.int32]
+    frames: NDArray[np.int32]
+    audios: NDArray[np.int32]
+    dropped: tuple[Dropped, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        sources: Sequence[str] = ("corpus",),
+        source: NDArray[np.int32] | None = None,
+        dropped: Sequence[Dropped] = (),
+        **columns: NDArray[Any],
+    ) -> LengthTable:
+        """A table of the given columns; those left out are zero and take no memory.
+
+        >>> table = LengthTable.of(tokens=np.array([5, 7]), patches=np.array([0, 4]))
+        >>> table.patches.tolist(), table.images.tolist()
+        ([0, 4], [0, 0])
+        """
+        samples = len(columns["tokens"])
+        every = {
+            name: np.asarray(columns[name], dtype=column_type(name))
+            if name in columns
+            else np.broadcast_to(np.zeros((), column_type(name)), samples)
+            for name in COLUMNS
+        }
+        first = np.broadcast_to(np.zeros((), np.int32), samples) if source is None else source
+        return cls(sources=tuple(sources), source=first, dropped=tuple(dropped), **every)
+
+
+def column_type(name: str) -> type[np.signedinteger[Any]]:
+    """The type of a column: pairs outgrow 32 bits, nothing else does."""
+    return np.int64 if name == "patch_pairs" else np.int32

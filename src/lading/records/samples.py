@@ -1,0 +1,74 @@
+"""What a sample says: a stored row, and the conversation in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from lading.fields import MediaKind
+
+Role = Literal["system", "user", "assistant", "tool"]
+Reference = str | Path | bytes | tuple[str, ...] | object
+"""How a medium is given: a path, encoded bytes, the paths of a video's frames, or a decoded object (a PIL image)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SampleKey:
+    """Names one input sample for good. Law: `index` is unique in a corpus and does not depend on rank or epoch."""
+
+    index: int
+    source: str
+    where: str
+
+    def __str__(self) -> str:
+        return f"{self.source}#{self.index} ({self.where})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """One stored record, parsed but not understood. Law: nobody before `conversation` looks inside `value`."""
+
+    key: SampleKey
+    value: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TextPart:
+    """A piece of text, exactly as the author wrote it."""
+
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MediaPart:
+    """A picture, clip or sound at its place in a message. Law: holding one never opens the medium."""
+
+    kind: MediaKind
+    reference: Reference
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+Part = TextPart | MediaPart
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Message:
+    """One turn. Law: adjacent text is never merged, so several text parts stay several."""
+
+    role: Role
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Conversation:
+    """What a sample says, independent of any storage format. Law: it has at least one assistant message."""
+
+    key: SampleKey
+    messages: tuple[Message, ...]
+
+    @property
+    def media(self) -> tuple[MediaPart, ...]:
+        """All media in reading order."""
+        return tuple(part for message in self.messages for part in message.parts if isinstance(part, MediaPart))
