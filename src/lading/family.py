@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, get_args
 
 from lading.fields import MEDIA_KINDS, TOKEN_FIELDS, Field, MediaKind
-from lading.records import Footprint, MediaPart, Role, Size
+from lading.records import TYPICAL_WORK, Footprint, MediaPart, Role, Size, Work
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,6 +95,51 @@ class LayerSight:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Tower:
+    """The shape of a transformer, as far as work goes. Of experts, those that a token is sent to are counted."""
+
+    hidden: int
+    layers: int
+    feed_forward: int
+    keys: int | None = None
+    """Width of keys, where it is not that of the hidden states; values are as wide."""
+    gated: bool = True
+    """Whether the feed-forward has three matrices, not two."""
+    vocabulary: int = 0
+    window: int | None = None
+    """Patches that see each other in layers with windows."""
+    full_layers: int | None = None
+    """How many layers have no window; `None`: all."""
+    tile: int | None = None
+    """Patches of a tile, where what is counted are tiles."""
+
+    def linear(self) -> float:
+        """Operations of one token or patch in all layers, without attention."""
+        projections = 2 * self.hidden**2 + 2 * self.hidden * (self.keys or self.hidden)
+        return 2.0 * self.layers * (projections + (3 if self.gated else 2) * self.hidden * self.feed_forward)
+
+    def pair(self, layers: int | None = None) -> float:
+        """Operations of attention for one pair."""
+        return 4.0 * self.hidden * (self.layers if layers is None else layers)
+
+
+def work(language: Tower, vision: Tower) -> Work:
+    """What a model of these shapes computes for a token, a squared token, a patch and a pair of patches.
+
+    >>> small = Tower(hidden=2, layers=1, feed_forward=4, gated=False)
+    >>> work(small, small)
+    Work(token=64.0, pair=4.0, patch=64.0, patch_pair=8.0)
+    """
+    token = language.linear() + 2.0 * language.hidden * language.vocabulary
+    pair = language.pair() / 2  # a token sees only what is before it
+    if vision.tile is not None:
+        return Work(token=token, pair=pair, patch=vision.tile * (vision.linear() + vision.tile * vision.pair()))
+    full = vision.layers if vision.full_layers is None else vision.full_layers
+    windows = (vision.window or 0) * vision.pair(vision.layers - full)
+    return Work(token=token, pair=pair, patch=vision.linear() + windows, patch_pair=vision.pair(full))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Family:
     """Everything that makes a model family differ from another. Law: it states facts and runs no loop over keys."""
 
@@ -117,6 +162,8 @@ class Family:
     layers: Callable[[Any], Mapping[str, LayerSight]] | None = None
     """For a model whose layers see differently: reads each kind of layer out of the model's text configuration. One
     dense mask for all would take the place of its windows; it needs one for each kind."""
+    work: Work = TYPICAL_WORK
+    """What the model computes: the shape of one that was published, since only ratios matter."""
     system_as_text: bool = False
     """Whether the chat template wants a system message as a string, not as a list of parts."""
 

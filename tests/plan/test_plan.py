@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from lading.errors import ConfigError, Reason
 from lading.plan import make_plan, plan_stats
 from lading.plan.file import load_plan, save_plan
-from lading.plan.order import order_packs
+from lading.plan.fingerprint import plan_fingerprint
+from lading.plan.randomness import neighbours_met_again
 from lading.plan.stats import straggler_factor
 from lading.records import Dropped, LengthTable, PackPlan, SampleKey
 
@@ -72,19 +73,42 @@ def test_the_ranks_of_a_step_get_like_packs() -> None:
     assert balanced < 1.05 < plain
 
 
-def test_a_short_last_step_is_filled_with_its_own_packs_and_stays_last() -> None:
-    order, repeated = order_packs(np.arange(10.0), world_size=4, random=np.random.default_rng(3))
-    assert repeated == 2
-    assert sorted(set(order[:-1].flatten().tolist())) == list(range(2, 10))
-    assert sorted(order[-1].tolist()) == [0, 0, 1, 1]
-
-
 def test_a_plan_survives_the_disk(tmp_path: Path) -> None:
     plan = make_plan(table([5, 6, 0, 99, 7]), pack_size=12, world_size=2, seed=4)
     save_plan(plan, tmp_path / "deep" / "my.plan")
-    loaded = load_plan(tmp_path / "deep" / "my.plan")
+    loaded = load_plan(tmp_path / "deep" / "my.plan", check=True)
     assert same(plan, loaded)
-    assert (loaded.seed, loaded.algorithm, loaded.uncounted) == (4, "tight_fit", 1)
+    assert (loaded.seed, loaded.algorithm, loaded.uncounted, loaded.samples) == (4, "balanced", 1, 5)
+    assert isinstance(loaded.members, np.memmap), "nothing is read before it is used"
+    assert plan_fingerprint(loaded) == plan_fingerprint(plan)
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["my.plan"]
+
+
+def test_an_empty_plan_survives_the_disk(tmp_path: Path) -> None:
+    save_plan(make_plan(table([]), pack_size=8, world_size=3), tmp_path / "x")
+    assert len(load_plan(tmp_path / "x", check=True)) == 0
+
+
+def test_a_plan_file_is_compact(tmp_path: Path) -> None:
+    plan = make_plan(table(np.random.default_rng(0).integers(1, 100, 20_000).tolist()), pack_size=1000, world_size=4)
+    save_plan(plan, tmp_path / "x")
+    per_sample = (tmp_path / "x").stat().st_size / 20_000
+    assert per_sample < 6, "four bytes a sample, and what a pack needs"
+
+
+def test_a_damaged_plan_file_is_noticed(tmp_path: Path) -> None:
+    save_plan(make_plan(table([5, 6, 7]), pack_size=12), tmp_path / "x")
+    content = bytearray((tmp_path / "x").read_bytes())
+    header = content.index(b"\n", len(b"lading plan 2\n") + 1)
+    content[(header // 64 + 1) * 64] ^= 1
+    (tmp_path / "x").write_bytes(content)
+    with pytest.raises(ConfigError, match="damaged"):
+        load_plan(tmp_path / "x", check=True)
+    (tmp_path / "x").write_bytes(bytes(content[:-200]))
+    with pytest.raises(ConfigError, match="no plan"):
+        load_plan(tmp_path / "x")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_plan(tmp_path / "nowhere")
 
 
 def test_a_file_that_is_no_plan_is_refused(tmp_path: Path) -> None:
@@ -99,6 +123,8 @@ def test_a_file_that_is_no_plan_is_refused(tmp_path: Path) -> None:
         ({"pack_size": 0}, "pack size 0"),
         ({"pack_size": 8, "world_size": 0}, "world size 0"),
         ({"pack_size": 8, "algorithm": "best_fot"}, "did you mean 'best_fit'"),
+        ({"pack_size": 8, "placing": "suffled"}, "did you mean 'shuffled'"),
+        ({"pack_size": 8, "seed": -1}, "seed -1"),
     ],
 )
 def test_what_cannot_be_planned_is_said(options: dict[str, object], said: str) -> None:
@@ -109,3 +135,32 @@ def test_what_cannot_be_planned_is_said(options: dict[str, object], said: str) -
 def test_no_samples_make_an_empty_plan() -> None:
     stats = plan_stats(make_plan(table([]), pack_size=8, world_size=3), table([]))
     assert (stats.packs, stats.steps, stats.fill) == (0, 0, 0.0)
+
+
+def test_who_shares_a_pack_does_not_depend_on_the_number_of_ranks() -> None:
+    lengths = table(np.random.default_rng(0).integers(1, 100, 500).tolist())
+    one, eight = (make_plan(lengths, pack_size=200, world_size=ranks) for ranks in (1, 8))
+    assert np.array_equal(one.members, eight.members)
+    assert plan_fingerprint(one) == plan_fingerprint(eight)
+
+
+def test_large_corpora_are_packed_window_by_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lading.plan.make.WINDOW", 1000)
+    monkeypatch.setattr("lading.plan.order.place.SLICE", 64)
+    lengths = table(np.random.default_rng(0).integers(1, 100, 4321).tolist())
+    plan = make_plan(lengths, pack_size=500, world_size=8)
+    assert sorted(plan.members.tolist()) == list(range(4321))
+    assert set(plan.order.ravel().tolist()) == set(range(len(plan)))
+    assert plan_stats(plan, lengths).fill > 0.98
+
+
+def test_neighbours_and_steps_are_others_in_every_epoch() -> None:
+    random = np.random.default_rng(0)
+    lengths = table(
+        random.lognormal(5, 1, 20_000).astype(int).clip(1, 4096).tolist(), random.integers(0, 900, 20_000).tolist()
+    )
+    plans = [make_plan(lengths, pack_size=4096, world_size=8, epoch=epoch) for epoch in (0, 1)]
+    tight = [make_plan(lengths, pack_size=4096, epoch=epoch, algorithm="best_fit") for epoch in (0, 1)]
+    assert neighbours_met_again(*plans) < neighbours_met_again(*tight) / 2 < 0.5
+    assert neighbours_met_again(plans[0], plans[0]) == 1.0
+    assert abs(plan_stats(plans[0], lengths).order_correlation) < 0.25

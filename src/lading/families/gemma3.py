@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from lading.family import Family, LayerSight, Medium, TurnStyle
+from lading.family import Family, LayerSight, Medium, Tower, TurnStyle, work
 from lading.fields import Field
 from lading.media.pixels import processor_tensors
 from lading.media.probe import image_probe
@@ -39,4 +39,9 @@ FAMILY = Family(
         "sliding_attention": LayerSight(window=config.sliding_window, both_ways=True),
     },
     token_types="token_type_ids",
+    # 4B.
+    work=work(
+        Tower(hidden=2560, layers=34, feed_forward=10240, keys=1024, vocabulary=262208),
+        Tower(hidden=1152, layers=27, feed_forward=4304, gated=False, tile=4096),
+    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from lading.family import Family, LayerSight, Medium, TurnStyle
+from lading.family import Family, LayerSight, Medium, Tower, TurnStyle, work
 from lading.fields import Field
 from lading.media.pixels import processor_tensors
 from lading.media.probe import clip_probe, image_count
@@ -51,4 +51,9 @@ FAMILY = Family(
     },
     token_types="mm_token_type_ids",
     system_as_text=True,
+    # E4B.
+    work=work(
+        Tower(hidden=2560, layers=42, feed_forward=10240, keys=512, vocabulary=262144),
+        Tower(hidden=768, layers=16, feed_forward=3072),
+    ),
 )

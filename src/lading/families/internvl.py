@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from lading.family import Family, Medium, TurnStyle
+from lading.family import Family, Medium, Tower, TurnStyle, work
 from lading.fields import Field
 from lading.media.pixels import processor_tensors
 from lading.media.probe import clip_probe, image_count
@@ -36,4 +36,9 @@ FAMILY = Family(
     # Tiles of pictures and frames of clips, in reading order.
     fields={"pixel_values": Field(axis="visual_patch")},
     tensors=processor_tensors,
+    # 8B.
+    work=work(
+        Tower(hidden=3584, layers=28, feed_forward=18944, keys=512, vocabulary=151674),
+        Tower(hidden=1024, layers=24, feed_forward=4096, gated=False, tile=1025),
+    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from lading.family import Family, Medium, TurnStyle
+from lading.family import Family, Medium, Tower, TurnStyle, work
 from lading.fields import Field
 from lading.media.pixels import processor_tensors
 from lading.media.probe import clip_probe, image_count
@@ -42,4 +42,9 @@ FAMILY = Family(
         "video_grid_thw": Field(axis="video_run"),
     },
     tensors=processor_tensors,
+    # 1T-A32B.
+    work=work(
+        Tower(hidden=7168, layers=61, feed_forward=18432, vocabulary=163840),
+        Tower(hidden=1152, layers=27, feed_forward=4304, gated=False),
+    ),
 )

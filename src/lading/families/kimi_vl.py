@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lading.family import Family, Medium, TurnStyle
+from lading.family import Family, Medium, Tower, TurnStyle, work
 from lading.fields import Field
 from lading.media.pixels import processor_tensors
 from lading.media.probe import Answer, Probe
@@ -52,4 +52,9 @@ FAMILY = Family(
     media={"image": Medium(mark=PAD, pad=PAD, geometry=_pictures)},
     fields={"pixel_values": Field(axis="image_patch"), "image_grid_hws": Field(axis="image")},
     tensors=_tensors,
+    # A3B.
+    work=work(
+        Tower(hidden=2048, layers=27, feed_forward=11264, vocabulary=163840),
+        Tower(hidden=1152, layers=27, feed_forward=4304, gated=False),
+    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from lading.family import Family, Medium, TurnStyle
+from lading.family import Family, Medium, Tower, TurnStyle, work
 from lading.fields import Field
 from lading.media.pixels import processor_tensors
 from lading.media.probe import clip_probe, image_probe
@@ -39,4 +39,9 @@ FAMILY = Family(
         "batch_num_images": Field(axis="image_group"),
     },
     tensors=processor_tensors,
+    # 7B.
+    work=work(
+        Tower(hidden=3584, layers=28, feed_forward=18944, keys=512, vocabulary=152064),
+        Tower(hidden=1152, layers=26, feed_forward=4304, gated=False, tile=729),
+    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lading.family import Family, Medium, TurnStyle
+from lading.family import Family, Medium, Tower, TurnStyle, work
 from lading.fields import Field
 from lading.media.audio import samples_at
 from lading.media.pixels import processor_tensors
@@ -78,4 +78,9 @@ FAMILY = Family(
         "audio_attention_mask": Field(axis="audio", stretch=1),
     },
     tensors=_tensors,
+    # 5.6B.
+    work=work(
+        Tower(hidden=3072, layers=32, feed_forward=8192, keys=1024, vocabulary=200064),
+        Tower(hidden=1152, layers=27, feed_forward=4304, gated=False, tile=1024),
+    ),
 )

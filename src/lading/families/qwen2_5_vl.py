@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from lading.family import Family, Medium, MRope, TurnStyle
+from lading.family import Family, Medium, MRope, Tower, TurnStyle, work
 from lading.fields import Field
 from lading.media.geometry import ClipGrid, PatchGrid
 from lading.media.pixels import patch_tensors
@@ -31,4 +31,9 @@ FAMILY = Family(
     # Without it the model falls back to plain positions where it is given none, and says nothing.
     token_types="mm_token_type_ids",
     positions=MRope(merge=lambda processor: int(processor.image_processor.merge_size), tokens_per_second=2.0),
+    # 7B.
+    work=work(
+        Tower(hidden=3584, layers=28, feed_forward=18944, keys=512, vocabulary=152064),
+        Tower(hidden=1280, layers=32, feed_forward=3420, window=64, full_layers=4),
+    ),
 )

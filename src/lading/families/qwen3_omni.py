@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from lading.family import Family, Medium, MRope, TurnStyle
+from lading.family import Family, Medium, MRope, Tower, TurnStyle, work
 from lading.fields import Field
 from lading.media.geometry import ClipGrid, MelWindows, PatchGrid, SoundingClips
 from lading.media.pixels import patch_and_sound_tensors
@@ -54,5 +54,10 @@ FAMILY = Family(
         tokens_per_second=TOKENS_PER_SECOND,
         fractional=True,
         after="last",
+    ),
+    # 30B-A3B.
+    work=work(
+        Tower(hidden=2048, layers=48, feed_forward=6144, keys=512, vocabulary=151936),
+        Tower(hidden=1152, layers=27, feed_forward=4304, gated=False),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from lading.family import Family, Medium, MRope, TurnStyle
+from lading.family import Family, Medium, MRope, Tower, TurnStyle, work
 from lading.fields import Field
 from lading.media.geometry import PatchGrid, StampedClipGrid
 from lading.media.pixels import patch_tensors
@@ -35,4 +35,9 @@ FAMILY = Family(
     # Every frame stands alone between its timestamps, so there is no time within a run of pads.
     positions=MRope(merge=lambda processor: int(processor.image_processor.merge_size), tokens_per_second=0.0),
     token_types="mm_token_type_ids",
+    # 8B.
+    work=work(
+        Tower(hidden=4096, layers=36, feed_forward=12288, keys=1024, vocabulary=151936),
+        Tower(hidden=1152, layers=27, feed_forward=4304, gated=False),
+    ),
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from lading.family import Family, Medium, TurnStyle
+from lading.family import Family, Medium, Tower, TurnStyle, work
 from lading.fields import Field
 from lading.media.pixels import processor_tensors
 from lading.media.probe import image_probe
@@ -36,4 +36,9 @@ FAMILY = Family(
         "pixel_attention_mask": Field(axis="image_patch", dim=1),
     },
     tensors=processor_tensors,
+    # 2.2B.
+    work=work(
+        Tower(hidden=2048, layers=24, feed_forward=8192, vocabulary=49280),
+        Tower(hidden=1152, layers=27, feed_forward=4304, gated=False, tile=729),
+    ),
 )

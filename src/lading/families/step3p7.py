@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from lading.family import Family, LayerSight, Medium, TurnStyle
+from lading.family import Family, LayerSight, Medium, Tower, TurnStyle, work
 from lading.fields import Field
 from lading.media.pixels import processor_tensors
 from lading.media.probe import image_probe
@@ -32,4 +32,9 @@ FAMILY = Family(
         "full_attention": LayerSight(),
         "sliding_attention": LayerSight(window=config.sliding_window),
     },
+    # flash.
+    work=work(
+        Tower(hidden=4096, layers=45, feed_forward=11520, keys=1024, vocabulary=128896),
+        Tower(hidden=1536, layers=47, feed_forward=8960, gated=False, tile=2704),
+    ),
 )

@@ -1,10 +1,12 @@
 """Lengths → which samples share a pack, and which rank gets it when. Integers only: no data, no torch.
 
-knapsack/   which samples share a pack; one algorithm a file, chosen by name
-order       packs → (step, rank), alike in cost within a step
-costs       what a pack costs
-stats       how good a plan is
-file        a plan on disk
+knapsack/     which samples share a pack; one algorithm a file, chosen by name
+order/        packs → (step, rank), alike in cost within a step; one way a file, chosen by name
+costs         what a pack costs in language, attention and vision
+carry_on      what is left of an epoch, for another number of ranks
+balance, randomness, stats   how good a plan is
+fingerprint   what tells plans apart
+file          a plan on disk
 """
 
 from lading.plan.make import make_plan

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
 from lading.errors import ConfigError, UnknownName
-from lading.plan.costs import pack_sums, sample_costs
+from lading.plan.costs import sample_costs
+from lading.plan.fingerprint import lengths_fingerprint
 from lading.plan.knapsack import ALGORITHMS
-from lading.plan.order import order_packs
-from lading.records import LengthTable, PackPlan
+from lading.plan.order import PLACINGS, order_packs, order_random
+from lading.records import TYPICAL_WORK, LengthTable, PackPlan, Work
 
-DEFAULT_ALGORITHM = "tight_fit"
+DEFAULT_ALGORITHM = "balanced"
+DEFAULT_PLACING = "balanced"
+WINDOW = 1 << 20
+"""Samples that are packed together. Past that, more choice no longer fills packs better, but costs memory and time."""
 
 
 def make_plan(
@@ -21,41 +28,89 @@ def make_plan(
     seed: int = 0,
     epoch: int = 0,
     algorithm: str = DEFAULT_ALGORITHM,
+    placing: str = DEFAULT_PLACING,
+    work: Work = TYPICAL_WORK,
 ) -> PackPlan:
     """Fill packs and place them on (step, rank). The same arguments always give the same plan.
 
-    Samples are shuffled before they are packed, so that among those of one length others meet in every epoch.
+    Samples are shuffled and packed a window at a time, so that others meet in every epoch. Which samples share a pack
+    does not depend on the number of ranks.
+
+    >>> plan = make_plan(LengthTable.of(tokens=np.array([5, 3, 7, 2, 99])), pack_size=10)
+    >>> sorted(sorted(plan.pack(number).tolist()) for number in range(len(plan))), plan.too_long.tolist()
+    ([[0, 1], [2, 3]], [4])
     """
-    _check(pack_size, world_size, seed, epoch, algorithm)
-    tokens = table.tokens.astype(np.int64)
+    _check(pack_size, world_size, seed, epoch)
+    for kind, name, known in (("packing algorithm", algorithm, ALGORITHMS), ("placing", placing, PLACINGS)):
+        if name not in known:
+            raise UnknownName(kind=kind, name=name, known=known, where="plan")
     random = np.random.default_rng([seed, epoch])
-    usable = random.permutation(np.flatnonzero((tokens > 0) & (tokens <= pack_size)))
-    bins = ALGORITHMS[algorithm](tokens[usable], pack_size)
-    members = usable[bins.members]
-    costs = pack_sums(sample_costs(table), members, bins.starts)
-    order, repeated = order_packs(costs, world_size=world_size, random=random)
+    usable = random.permutation(np.flatnonzero((table.tokens > 0) & (table.tokens <= pack_size)))
+    windows = [
+        _pack_window(table, usable[start : start + WINDOW], pack_size, algorithm, work)
+        for start in range(0, len(usable), WINDOW)
+    ]
+    packed = _Packed.joined(windows)
+    chance = order_random(seed, epoch, world_size)
+    placed = order_packs(packed.costs, world_size=world_size, random=chance, placing=placing)
     return PackPlan(
         pack_size=pack_size,
         world_size=world_size,
         seed=seed,
         epoch=epoch,
         algorithm=algorithm,
-        members=members,
-        starts=bins.starts,
-        tokens=pack_sums(tokens, members, bins.starts),
-        order=order,
-        repeated=repeated,
-        too_long=np.flatnonzero(tokens > pack_size),
+        placing=placing,
+        lengths=lengths_fingerprint(table),
+        samples=len(table),
+        members=packed.members,
+        starts=np.concatenate([[0], np.cumsum(packed.sizes)]).astype(np.int64),
+        tokens=packed.tokens,
+        costs=packed.costs,
+        order=placed.order,
+        repeated=placed.repeated,
+        too_long=np.flatnonzero(table.tokens > pack_size),
         uncounted=len(table.dropped),
     )
 
 
-def _check(pack_size: int, world_size: int, seed: int, epoch: int, algorithm: str) -> None:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Packed:
+    """Packs of a window, or of several."""
+
+    members: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    tokens: NDArray[np.int64]
+    costs: NDArray[np.float32]
+
+    @classmethod
+    def joined(cls, windows: list[_Packed]) -> _Packed:
+        if not windows:
+            none = np.zeros(0, dtype=np.int64)
+            return cls(members=none, sizes=none, tokens=none, costs=np.zeros((0, 3), dtype=np.float32))
+        return cls(
+            members=np.concatenate([window.members for window in windows]),
+            sizes=np.concatenate([window.sizes for window in windows]),
+            tokens=np.concatenate([window.tokens for window in windows]),
+            costs=np.concatenate([window.costs for window in windows]),
+        )
+
+
+def _pack_window(table: LengthTable, samples: NDArray[np.int64], pack_size: int, algorithm: str, work: Work) -> _Packed:
+    tokens = table.tokens[samples].astype(np.int64)
+    costs = sample_costs(table, samples, work)
+    bins = ALGORITHMS[algorithm](tokens, pack_size, costs[:, 2])
+    return _Packed(
+        members=samples[bins.members],
+        sizes=np.diff(bins.starts),
+        tokens=np.add.reduceat(tokens[bins.members], bins.starts[:-1]),
+        costs=np.add.reduceat(costs[bins.members], bins.starts[:-1], axis=0).astype(np.float32),
+    )
+
+
+def _check(pack_size: int, world_size: int, seed: int, epoch: int) -> None:
     if pack_size < 1:
         raise ConfigError(found=f"pack size {pack_size}", wanted="a positive number of tokens", where="plan")
     if world_size < 1:
         raise ConfigError(found=f"world size {world_size}", wanted="at least one rank", where="plan")
     if seed < 0 or epoch < 0:
         raise ConfigError(found=f"seed {seed}, epoch {epoch}", wanted="numbers from 0 up", where="plan")
-    if algorithm not in ALGORITHMS:
-        raise UnknownName(kind="packing algorithm", name=algorithm, known=ALGORITHMS, where="plan")

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lading.plan.costs import pack_sums, sample_costs
+from lading.plan.balance import straggler_factor, straggler_factors
+from lading.plan.knapsack import lower_bound
+from lading.plan.randomness import order_correlation, vision_spread
 from lading.records import LengthTable, PackPlan
+
+__all__ = ["PlanStats", "lower_bound", "plan_stats", "straggler_factor"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,7 +32,15 @@ class PlanStats:
     steps: int
     repeated: int
     straggler: float
-    """Σ over steps of the slowest rank's cost, over Σ of the mean: 1 is perfect."""
+    """Σ over steps of the slowest rank's work, over Σ of the mean: 1 is perfect."""
+    straggler_attention: float
+    """The same for the attention of the language model alone."""
+    straggler_vision: float
+    """The same for the vision tower alone."""
+    order_correlation: float
+    """Between the place of a step and its work: 0 is a random order."""
+    vision_spread: float
+    """How far steps differ in vision, as standard deviation over mean."""
     dropped: int
     dropped_by_reason: dict[str, int]
 
@@ -42,40 +53,24 @@ def plan_stats(plan: PackPlan, table: LengthTable) -> PlanStats:
     if len(plan.too_long):
         reasons["too_long"] = len(plan.too_long)
     tokens = int(plan.tokens.sum())
-    costs = pack_sums(sample_costs(table), plan.members, plan.starts)
+    stragglers = straggler_factors(plan.costs, plan.order)
     return PlanStats(
         samples=len(table),
         packed=len(plan.members),
         packs=len(plan),
         pack_size=plan.pack_size,
         tokens=tokens,
-        label_tokens=int(table.label_tokens[plan.members].sum()),
+        label_tokens=int(table.label_tokens[plan.members].sum(dtype=np.int64)),
         fill=tokens / (len(plan) * plan.pack_size) if len(plan) else 0.0,
-        lower_bound=lower_bound(table.tokens[plan.members].astype(np.int64), plan.pack_size),
+        lower_bound=lower_bound(table.tokens[plan.members], plan.pack_size),
         world_size=plan.world_size,
         steps=len(plan.order),
         repeated=plan.repeated,
-        straggler=straggler_factor(costs[plan.order]),
+        straggler=stragglers.work,
+        straggler_attention=stragglers.attention,
+        straggler_vision=stragglers.vision,
+        order_correlation=order_correlation(plan),
+        vision_spread=vision_spread(plan),
         dropped=len(table.dropped) + len(plan.too_long),
         dropped_by_reason=reasons,
     )
-
-
-def lower_bound(lengths: NDArray[np.int64], capacity: int) -> int:
-    """Packs that any packing needs: by volume, and because two samples over half a pack never share one.
-
-    >>> lower_bound(np.array([6, 6, 6, 1]), 10)
-    3
-    """
-    by_volume = -(-int(lengths.sum()) // capacity)
-    return max(by_volume, int(np.count_nonzero(2 * lengths > capacity)))
-
-
-def straggler_factor(costs: NDArray[np.float64]) -> float:
-    """[steps, ranks] costs → how much longer the run takes than with perfect balance.
-
-    >>> straggler_factor(np.array([[1.0, 1.0], [1.0, 3.0]]))
-    1.3333333333333333
-    """
-    mean = float(costs.mean(axis=1).sum()) if costs.size else 0.0
-    return float(costs.max(axis=1).sum()) / mean if mean else 1.0

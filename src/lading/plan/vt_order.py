@@ -18,9 +18,7 @@ from numpy.typing import NDArray
 
 from lading.errors import ConfigError
 from lading.plan.costs import pack_sums
-from lading.plan.knapsack import ALGORITHMS
-
-STANDARD = "first_fit"
+from lading.plan.knapsack.first_fit import first_fit
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,7 +40,7 @@ def alike_bins(lengths: Sequence[int], capacity: int, visual_tokens: Sequence[in
     """
     sizes, visual = _integers(lengths, "lengths"), _integers(visual_tokens, "visual_tokens")
     _check(sizes, capacity, visual)
-    found = ALGORITHMS[STANDARD](sizes, capacity)
+    found = first_fit(sizes, capacity)
     order = np.lexsort(
         (-pack_sums(sizes, found.members, found.starts), -pack_sums(visual, found.members, found.starts))
     )

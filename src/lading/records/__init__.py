@@ -9,11 +9,13 @@ Importing this module never reaches torch: planning starts fast.
 from lading.records.batches import Batch, Document, Encoded, Microbatch, Pack
 from lading.records.lengths import COLUMNS, Dropped, Length, LengthTable, column_type
 from lading.records.media import AudioSize, Footprint, ImageSize, MediumSpan, Size, VideoSize
-from lading.records.plans import PackPlan
+from lading.records.plans import COSTS, TYPICAL_WORK, PackPlan, Work
 from lading.records.samples import Conversation, MediaPart, Message, Part, Reference, Role, Row, SampleKey, TextPart
 
 __all__ = [
     "COLUMNS",
+    "COSTS",
+    "TYPICAL_WORK",
     "AudioSize",
     "Batch",
     "Conversation",
@@ -38,5 +40,6 @@ __all__ = [
     "Size",
     "TextPart",
     "VideoSize",
+    "Work",
     "column_type",
 ]

@@ -86,16 +86,32 @@ class _Filling:
 
 def best_fit(lengths: NDArray[np.int64], capacity: int) -> Bins:
     """Pack by best fit, longest first."""
+    bin_of_item, bins = best_fit_into(np.zeros(0, np.int64), lengths, capacity)
+    return Bins.from_assignment(bin_of_item, bins)
+
+
+def best_fit_into(rooms: NDArray[np.int64], lengths: NDArray[np.int64], capacity: int) -> tuple[NDArray[np.int64], int]:
+    """The bin of every item, and how many bins there are then: those with these rooms, and new ones behind them.
+
+    >>> best_fit_into(np.array([3, 5]), np.array([4, 3, 6]), 10)
+    (array([2, 0, 2]), 3)
+    """
     if not len(lengths):
-        return Bins(members=np.zeros(0, np.int64), starts=np.zeros(1, np.int64))
-    by_length = np.argsort(-lengths, kind="stable")
-    distinct, first_items, counts = _runs(lengths[by_length])
+        return np.zeros(0, np.int64), len(rooms)
     filling = _Filling(capacity)
-    for length, first_item, count in zip(distinct, first_items, counts, strict=True):
+    by_room = np.argsort(rooms, kind="stable")
+    filling.bins = len(rooms)
+    if len(rooms):
+        for room, first, count in zip(*_runs(rooms[by_room]), strict=True):
+            filling.rooms.add(room, first, count)
+    by_length = np.argsort(-lengths, kind="stable")
+    for length, first_item, count in zip(*_runs(lengths[by_length]), strict=True):
         filling.put(length, first_item, count)
+    # Bins that were there are numbered by their room while filling; here they get their own numbers back.
+    numbers = np.concatenate([by_room, np.arange(len(rooms), filling.bins)])
     bin_of_item = np.empty(len(lengths), dtype=np.int64)
-    bin_of_item[by_length] = _bins_of_items(filling.placed, len(lengths))
-    return Bins.from_assignment(bin_of_item, filling.bins)
+    bin_of_item[by_length] = numbers[_bins_of_items(filling.placed, len(lengths))]
+    return bin_of_item, filling.bins
 
 
 def _runs(values: NDArray[np.int64]) -> tuple[list[int], list[int], list[int]]:

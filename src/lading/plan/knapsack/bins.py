@@ -1,8 +1,9 @@
-"""What every algorithm gives: items bin after bin, in two flat arrays."""
+"""What every algorithm gives: items bin after bin, in two flat arrays. And the fewest bins that any can give."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +21,21 @@ class Bins:
 
     @classmethod
     def from_assignment(cls, bin_of_item: NDArray[np.int64], bins: int) -> Bins:
-        """From the bin number of every item. Items keep their order within a bin.
+        """From the bin number of every item. Items keep their order within a bin; bins without any are left out.
 
-        >>> Bins.from_assignment(np.array([1, 0, 1]), 2).members.tolist()
-        [1, 0, 2]
+        >>> Bins.from_assignment(np.array([2, 0, 2]), 3)
+        Bins(members=array([1, 0, 2]), starts=array([0, 1, 3]))
         """
         counts = np.bincount(bin_of_item, minlength=bins)
-        return cls(members=np.argsort(bin_of_item, kind="stable"), starts=np.concatenate([[0], np.cumsum(counts)]))
+        starts = np.concatenate([[0], np.cumsum(counts[counts > 0])]).astype(np.int64)
+        return cls(members=np.argsort(bin_of_item, kind="stable"), starts=starts)
+
+
+def lower_bound(lengths: NDArray[np.signedinteger[Any]], capacity: int) -> int:
+    """Bins that any packing needs: by volume, and because two items over half a bin never share one.
+
+    >>> lower_bound(np.array([6, 6, 6, 1]), 10)
+    3
+    """
+    by_volume = -(-int(lengths.sum(dtype=np.int64)) // capacity)
+    return max(by_volume, int(np.count_nonzero(lengths > capacity // 2)))

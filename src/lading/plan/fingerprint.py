@@ -1,0 +1,41 @@
+"""What tells one length table or one plan from another."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lading.records import LengthTable, PackPlan
+
+PIECE = 1 << 22
+"""Numbers hashed at a time: a column may be a view without memory of its own."""
+
+
+def lengths_fingerprint(table: LengthTable) -> str:
+    """Names what a plan is made from: every sample's length and vision.
+
+    >>> one, other = (LengthTable.of(tokens=np.array([3, last])) for last in (4, 5))
+    >>> lengths_fingerprint(one) == lengths_fingerprint(other)
+    False
+    """
+    return _digest([f"{len(table)}"], [table.tokens, table.patches, table.patch_pairs])
+
+
+def plan_fingerprint(plan: PackPlan) -> str:
+    """Names the packs of a plan. How many ranks there are does not matter: any number may carry on with them."""
+    said = [f"{plan.pack_size}", f"{plan.seed}", f"{plan.epoch}", plan.algorithm, plan.placing, plan.lengths]
+    return _digest(said, [plan.members, plan.starts])
+
+
+def _digest(said: Iterable[str], arrays: Iterable[NDArray[Any]]) -> str:
+    digest = hashlib.blake2b(digest_size=8)
+    digest.update("\n".join(said).encode())
+    for array in arrays:
+        for start in range(0, len(array), PIECE):
+            # One type for all, so that a plan read from a compact file has the name of the one that was written.
+            digest.update(np.ascontiguousarray(array[start : start + PIECE], dtype="<i8").data)
+    return digest.hexdigest()

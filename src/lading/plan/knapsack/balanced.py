@@ -1,0 +1,81 @@
+"""Packs that are alike: each with its share of pictures, of long documents and of short ones, and still full.
+
+Best fit puts the long with the long: a pack of pictures beside a pack of text. Here, in four turns:
+
+    1   long documents, one to a pack, by room: what a pack's attention costs is settled by them
+    2   documents with pictures, most vision first, to the packs with least vision
+    3   documents of text, longest first, to the packs with most room
+    4   the shortest of all, held back until now, by best fit: they close the gaps
+
+Vision and length are compared in coarse levels, so that within a level chance decides who meets whom, and other
+neighbours meet in every epoch. Where this costs more packs than `WORTH`, more documents are held back; where that does
+not help, the packs are those of `tight_fit`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lading.plan.knapsack.best_fit import best_fit_into
+from lading.plan.knapsack.bins import Bins, lower_bound
+from lading.plan.knapsack.deal import Dealing
+from lading.plan.knapsack.tight_fit import tight_fit
+
+LONG = 0.15
+"""A document is long from this share of a pack on."""
+HELD_BACK = (0.1, 0.2, 0.4)
+"""Shares of all tokens that are tried as what closes the gaps."""
+WORTH = 0.003
+"""Balance may cost this share of packs."""
+LEVELS = 256
+"""Levels of a pack's capacity, and of its vision, in which documents are compared."""
+
+
+def balanced(lengths: NDArray[np.int64], capacity: int, vision: NDArray[np.float64]) -> Bins:
+    """Pack so that packs are alike in vision and in length; `lengths` come in random order.
+
+    >>> bins = balanced(np.array([4, 4, 4, 4, 2, 2, 2, 2]), 12, np.array([9.0, 9, 0, 0, 0, 0, 0, 0]))
+    >>> [sorted(bins.members[a:b].tolist())[0] for a, b in zip(bins.starts, bins.starts[1:])]
+    [0, 1]
+    """
+    most = lower_bound(lengths, capacity) * (1 + WORTH)
+    for share in HELD_BACK:
+        bins = _dealt(lengths, capacity, vision, share)
+        if len(bins) <= most:
+            return bins
+    tight = tight_fit(lengths, capacity)
+    return bins if len(bins) <= len(tight) * (1 + WORTH) else tight
+
+
+def _dealt(lengths: NDArray[np.int64], capacity: int, vision: NDArray[np.float64], share: float) -> Bins:
+    dealing = Dealing(lengths, bins=lower_bound(lengths, capacity), capacity=capacity)
+    packs = max(1, len(dealing.room))
+    length_level = lengths * LEVELS // capacity
+    vision_level = np.ceil(vision * (packs * LEVELS / max(vision.sum(), 1.0)))
+    short = _shortest(lengths, vision, share)
+    long = (lengths > LONG * capacity) & ~short
+    seen = (vision > 0) & ~long & ~short
+    text = ~(long | seen | short)
+    weights = lengths.astype(np.float64)
+    left = [
+        dealing.deal(_descending(long, length_level), weights, dealing.sums(weights)),
+        dealing.deal(_descending(seen, vision_level), vision, dealing.sums(vision)),
+        dealing.deal(_descending(text, length_level), weights, dealing.sums(weights)),
+    ]
+    rest = np.concatenate([*left, np.flatnonzero(short)])
+    dealing.bin_of_item[rest], bins = best_fit_into(dealing.room, lengths[rest], capacity)
+    return Bins.from_assignment(dealing.bin_of_item, bins)
+
+
+def _descending(chosen: NDArray[np.bool_], level: NDArray[np.signedinteger | np.floating]) -> NDArray[np.int64]:
+    items = np.flatnonzero(chosen)
+    return items[np.argsort(-level[items], kind="stable")]
+
+
+def _shortest(lengths: NDArray[np.int64], vision: NDArray[np.float64], share: float) -> NDArray[np.bool_]:
+    """The shortest documents, up to a share of all tokens; those of text before those with pictures."""
+    by_length = np.lexsort((lengths, vision > 0))
+    short = np.zeros(len(lengths), dtype=np.bool_)
+    short[by_length[np.cumsum(lengths[by_length]) <= share * lengths.sum()]] = True
+    return short

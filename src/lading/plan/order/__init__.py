@@ -1,0 +1,5 @@
+"""Packs → (step, rank): alike in cost within a step, random from step to step. Each way is one file; a name chooses."""
+
+from lading.plan.order.place import PLACINGS, Placed, order_packs, order_random
+
+__all__ = ["PLACINGS", "Placed", "order_packs", "order_random"]

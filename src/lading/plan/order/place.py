@@ -1,0 +1,79 @@
+"""Group packs into steps, and put the steps in random order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lading.plan.order.by_cost import by_cost
+from lading.plan.order.by_vision import by_vision
+from lading.plan.order.shuffled import shuffled
+from lading.plan.order.strips import strips
+
+Group = Callable[[NDArray[np.float32], int], NDArray[np.int64]]
+
+PLACINGS: dict[str, Group] = {
+    "balanced": strips,
+    "cost_sorted": by_cost,
+    "vt_sorted": by_vision,
+    "shuffled": shuffled,
+}
+"""(costs [packs, 3], world size) → all pack numbers, those of a step side by side."""
+
+SLICE = 1 << 17
+"""Packs that are grouped together: enough for any balance, few enough for the cache."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Placed:
+    """Law: every pack stands in `order` once, and `repeated` places at the end of the last step stand again."""
+
+    order: NDArray[np.int64]
+    """[steps, world_size]"""
+    repeated: int
+
+
+def order_packs(
+    costs: NDArray[np.float32], *, world_size: int, random: np.random.Generator, placing: str = "balanced"
+) -> Placed:
+    """Place packs on (step, rank).
+
+    Where packs run out, the last step is filled with the packs nearest to those in it, so that ranks stay in step and
+    nothing is left out. Which packs are left for it is chance.
+
+    >>> costs = np.array([[1.0, 0, 0], [9, 0, 0], [1.1, 0, 0], [9.1, 0, 0], [5, 0, 0]])
+    >>> placed = order_packs(costs, world_size=2, random=np.random.default_rng(0), placing="cost_sorted")
+    >>> placed.order.tolist(), placed.repeated
+    ([[2, 0], [4, 1], [3, 1]], 1)
+    """
+    packs = random.permutation(len(costs))
+    size = max(1, SLICE // world_size) * world_size
+    slices = [packs[start : start + size] for start in range(0, len(packs), size)]
+    runs = [own[PLACINGS[placing](costs[own], world_size)] for own in slices]
+    over = len(packs) % world_size
+    last = np.zeros((0, world_size), dtype=np.int64)
+    if over:
+        start = int(random.integers(len(runs[-1]) // world_size + 1)) * world_size
+        last = _filled(runs[-1], start, over, world_size)[None]
+        runs[-1] = np.delete(runs[-1], np.s_[start : start + over])
+    blocks = np.concatenate([np.zeros(0, dtype=np.int64), *runs]).reshape(-1, world_size)
+    shuffled_blocks = random.permuted(random.permutation(blocks, axis=0), axis=1)
+    return Placed(order=np.concatenate([shuffled_blocks, last]), repeated=world_size - over if over else 0)
+
+
+def order_random(seed: int, epoch: int, world_size: int, stretch: int = 0) -> np.random.Generator:
+    """The chance by which packs are placed: whoever lays out a stretch of an epoch for so many ranks has the same."""
+    return np.random.default_rng([seed, epoch, stretch, world_size])
+
+
+def _filled(run: NDArray[np.int64], start: int, over: int, world_size: int) -> NDArray[np.int64]:
+    """The last step: `over` packs of a run, then those nearest to them in it; where there are too few, all again."""
+    wanted = world_size - over
+    before, behind = run[:start][::-1], run[start + over :]
+    both = min(len(before), len(behind))
+    nearest = np.concatenate([np.stack([before[:both], behind[:both]], axis=1).ravel(), before[both:], behind[both:]])
+    own = run[start : start + over]
+    return np.concatenate([own, np.resize(np.concatenate([nearest, own]), wanted)])
