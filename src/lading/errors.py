@@ -40,6 +40,7 @@ class Reason(StrEnum):
     TEMPLATE_REFUSED = "template_refused"
     NO_LABEL_TOKENS = "no_label_tokens"
     TOO_LONG = "too_long"
+    LAST_STEP = "last_step"
     BEYOND_MAX_PACKS = "beyond_max_packs"
     UNEXPECTED_ERROR = "unexpected_error"
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from pathlib import Path
 from typing import TypedDict
@@ -55,8 +55,9 @@ class Ledger:
         self._source = source
         self._fate = np.zeros(len(source), dtype=np.uint8)
         self._entries: dict[int, Dropped] = {}
-        self.repeats = 0
-        """Extra passes over samples already trained on (the last step's filling, sample by sample)."""
+        self._again: Counter[int] = Counter()
+        self.key: Callable[[int], SampleKey] | None = None
+        """Names a sample, where the corpus is at hand."""
 
     @classmethod
     def open(cls, table: LengthTable) -> Ledger:
@@ -66,13 +67,25 @@ class Ledger:
             ledger.dropped(dropped)
         return ledger
 
-    def trained(self, indices: Iterable[int]) -> None:
+    def __getstate__(self) -> dict[str, object]:
+        # A ledger travels between ranks; the corpus stays where it is.
+        return {**self.__dict__, "key": None}
+
+    @property
+    def repeats(self) -> int:
+        """Extra passes over samples already trained on (the last step's filling, sample by sample)."""
+        return self._again.total()
+
+    def trained(self, indices: Sequence[int] | NDArray[np.int64]) -> None:
         """These samples went through a training step. Numbers below 0 are not of the corpus (placeholders)."""
-        for index in (index for index in indices if index >= 0):
-            if self._fate[index] == Fate.TRAINED:
-                self.repeats += 1
-            self._fate[index] = Fate.TRAINED
-            self._entries.pop(index, None)
+        every = np.asarray(indices, dtype=np.int64)
+        own, times = np.unique(every[every >= 0], return_counts=True)
+        extra = times - 1 + (self._fate[own] == Fate.TRAINED)
+        again = extra > 0
+        self._again.update(dict(zip(own[again].tolist(), extra[again].tolist(), strict=True)))
+        self._fate[own] = Fate.TRAINED
+        for index in self._entries.keys() & set(own.tolist()) if self._entries else ():
+            del self._entries[index]
 
     def dropped(self, dropped: Dropped) -> None:
         """This sample is left out, for a reason, or replaced by the samples it names."""
@@ -85,7 +98,8 @@ class Ledger:
         both = (self._fate == Fate.TRAINED) & (other._fate == Fate.TRAINED)
         self._fate[news] = other._fate[news]
         self._entries.update({index: entry for index, entry in other._entries.items() if news[index]})
-        self.repeats += other.repeats + int(np.count_nonzero(both))
+        self._again.update(other._again)
+        self._again.update(np.flatnonzero(both).tolist())
 
     def totals(self) -> dict[str, SourceTotals]:
         """Totals by source, in the corpus's order."""
@@ -143,6 +157,18 @@ class Ledger:
             for index, dropped in sorted(self._entries.items())
         ]
 
+    def repeated(self) -> list[dict[str, object]]:
+        """Samples that were trained on more than once, by name, and how often more."""
+        return [
+            {
+                "index": index,
+                "source": self.sources[self._source[index]],
+                **({"where": self.key(index).where} if self.key else {}),
+                "again": times,
+            }
+            for index, times in sorted(self._again.items())
+        ]
+
     def save(self, path: str | Path) -> None:
         """Write the account as JSON: totals first, then every sample that was not trained on."""
         path = Path(path)
@@ -151,6 +177,7 @@ class Ledger:
             "version": VERSION,
             "total": self.total(),
             "repeats": self.repeats,
+            "repeated": self.repeated(),
             "sources": self.totals(),
             "entries": self.entries(),
         }

@@ -92,5 +92,5 @@ def test_the_demo_learns_and_accounts_for_everything(tmp_path: Path) -> None:
     assert said["ledger"]["input"] == 62
     assert said["ledger"]["trained"] == 60
     assert said["ledger"]["pending"] == 0
-    for name in ("corpus", "ledger.json", "losses.json", "plan.npz", "report.html"):
+    for name in ("corpus", "ledger.json", "losses.json", "plan.lading", "report.html"):
         assert (tmp_path / "demo" / name).exists()

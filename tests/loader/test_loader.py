@@ -1,4 +1,8 @@
 import json
+import multiprocessing
+import os
+import signal
+import time
 from itertools import chain
 from pathlib import Path
 
@@ -7,6 +11,7 @@ import torch
 
 from lading import Loader, toy
 from lading.errors import ConfigError, CorpusError, SkipSample, TooManyFailures
+from lading.plan.file import save_plan
 from lading.records import Batch
 
 TOY = "toy:qwen2_5_vl"
@@ -118,19 +123,80 @@ def test_the_global_generator_is_left_alone(toy_meta: Path) -> None:
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-def test_a_cursor_into_another_plan_is_refused(toy_meta: Path) -> None:
+def test_a_cursor_into_another_plan_is_refused_and_the_difference_named(toy_meta: Path) -> None:
     state = Loader(toy_meta, TOY, pack_size=512).state_dict()
     other = Loader(toy_meta, TOY, pack_size=256)
     next(iter(other))
     here = other.state_dict()
-    with pytest.raises(ConfigError, match="cursor to step 0 of plan"):
+    with pytest.raises(ConfigError, match="pack_size 512 where it is 256 here"):
         other.load_state_dict(state)
     assert other.state_dict() == here, "nothing was loaded"
-    for step in (-1, 10_000):
-        with pytest.raises(ConfigError, match="cursor to step"):
-            other.load_state_dict({**here, "step": step})
+    with pytest.raises(ConfigError, match="seed 0 where it is 7 here"):
+        Loader(toy_meta, TOY, pack_size=512, seed=7).load_state_dict(state)
+    for steps in (-1, 10_000):
+        with pytest.raises(ConfigError, match=f"cursor to step {steps}"):
+            other.load_state_dict({**here, "stretches": [{"world_size": 1, "steps": steps}]})
     with pytest.raises(ConfigError, match="wanted one of version"):
         Loader(toy_meta, TOY, pack_size=512).load_state_dict({"step": 3})
+
+
+def test_a_changed_corpus_is_refused(tmp_path: Path) -> None:
+    meta = toy.write_corpus(tmp_path, samples=30)
+    state = Loader(meta, TOY, pack_size=512).state_dict()
+    talks = tmp_path / "talks.jsonl"
+    lines = talks.read_text().splitlines()
+    talks.write_text("\n".join([*lines, lines[0]]) + "\n")
+    with pytest.raises(ConfigError, match="samples 30 where it is 31 here; lengths"):
+        Loader(meta, TOY, pack_size=512).load_state_dict(state)
+
+
+@pytest.mark.parametrize("world_size", [1, 2, 4])
+def test_a_plan_from_a_file_is_the_plan(toy_meta: Path, tmp_path: Path, world_size: int) -> None:
+    """Whoever planned it, and for however many ranks."""
+    planned = Loader(toy_meta, TOY, pack_size=512, world_size=4)
+    save_plan(planned.plan, tmp_path / "x.plan")
+    made = Loader(toy_meta, TOY, pack_size=512, world_size=world_size)
+    read = Loader(toy_meta, TOY, pack_size=512, world_size=world_size, plan=tmp_path / "x.plan")
+    assert [documents(batch) for batch in read] == [documents(batch) for batch in made]
+    read.load_state_dict(made.state_dict())
+    with pytest.raises(ConfigError, match="pack_size 512 where it is 256 here"):
+        Loader(toy_meta, TOY, pack_size=256, plan=tmp_path / "x.plan")
+
+
+@pytest.mark.parametrize("last_step", ["repeat", "drop"])
+def test_what_is_left_for_the_last_step_is_repeated_or_dropped_by_name(toy_meta: Path, last_step: str) -> None:
+    options = {"pack_size": 300, "world_size": 4, "last_step": last_step}
+    loaders = [Loader(toy_meta, TOY, rank=rank, **options) for rank in range(4)]
+    assert loaders[0].plan.repeated
+    seen = [index for loader in loaders for batch in loader for index in documents(batch)]
+    books = loaders[0].ledger
+    for loader in loaders[1:]:
+        books.merge(loader.ledger)
+    books.check()
+    total = books.total()
+    if last_step == "repeat":
+        assert set(seen) == set(range(60))
+        assert len(seen) - 60 == books.repeats == sum(int(str(entry["again"])) for entry in books.repeated()) > 0
+        assert all("where" in entry for entry in books.repeated())
+    else:
+        assert len(seen) == len(set(seen)) == total["trained"] == 60 - total["dropped"]
+        assert total["reasons"] == {"last_step": total["dropped"]}
+        assert "wanted 4, one for each rank" in str(books.entries()[0]["detail"])
+
+
+@pytest.mark.slow
+def test_a_killed_worker_is_replaced(toy_meta: Path, caplog: pytest.LogCaptureFixture) -> None:
+    whole = [documents(batch) for batch in Loader(toy_meta, TOY, pack_size=300)]
+    loader = Loader(toy_meta, TOY, pack_size=300, num_workers=2)
+    seen = []
+    for batch in loader:
+        seen.append(documents(batch))
+        if len(seen) in (2, 5):
+            os.kill(multiprocessing.active_children()[0].pid or 0, signal.SIGKILL)
+            time.sleep(0.2)  # torch would raise here, in the middle of a training step
+    assert seen == whole
+    assert "A worker died" in caplog.text
+    loader.ledger.check()
 
 
 def test_what_breaks_after_counting_is_dropped_by_name_or_stops_the_run(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def demo(
     with progress_bar("counting", samples) as progress:
         loader = Loader(meta, processor, pack_size=pack_size, progress=progress)
     spread = make_plan(loader.lengths, pack_size=pack_size, world_size=RANKS)
-    save_plan(spread, out / "plan.npz")
+    save_plan(spread, out / "plan.lading")
     losses = _train(loader, epochs)
     loader.ledger.check()
     loader.ledger.save(out / "ledger.json")

@@ -16,7 +16,8 @@ from lading.loader.skip import SkipPolicy
 from lading.plan import make_plan, plan_stats
 from lading.plan.file import save_plan
 from lading.plan.knapsack import ALGORITHMS
-from lading.plan.make import DEFAULT_ALGORITHM
+from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
+from lading.plan.order import PLACINGS
 from lading.sources import open_corpus
 
 SHOWN = 5
@@ -31,6 +32,7 @@ def plan(
     seed: Annotated[int, typer.Option(help="Seed of the order.")] = 0,
     epoch: Annotated[int, typer.Option(help="Epoch of the order.")] = 0,
     algorithm: Annotated[str, typer.Option(help="One of: " + ", ".join(ALGORITHMS) + ".")] = DEFAULT_ALGORITHM,
+    placing: Annotated[str, typer.Option(help="One of: " + ", ".join(PLACINGS) + ".")] = DEFAULT_PLACING,
     family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the plan to this file.", dir_okay=False)] = None,
     ledger: Annotated[
@@ -41,7 +43,13 @@ def plan(
 ) -> None:
     """Count a corpus exactly and plan its packs, without decoding a pixel."""
     config = LoaderConfig.of(
-        pack_size=pack_size, world_size=world_size, seed=seed, epoch=epoch, algorithm=algorithm, strict=strict
+        pack_size=pack_size,
+        world_size=world_size,
+        seed=seed,
+        epoch=epoch,
+        algorithm=algorithm,
+        placing=placing,
+        strict=strict,
     )
     border = read_processor(load_processor(processor), family)
     samples = Samples(corpus=open_corpus(meta), border=border, policy=SkipPolicy(strict=strict))
@@ -54,6 +62,8 @@ def plan(
         seed=config.seed,
         epoch=config.epoch,
         algorithm=config.algorithm,
+        placing=config.placing,
+        work=border.family.work,
     )
     books = open_books(samples, table, made)
     if out is not None:

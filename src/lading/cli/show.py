@@ -43,9 +43,18 @@ def plan_table(stats: PlanStats) -> Table:
     )
     table.add_row("fill", f"{stats.fill:.4f}")
     table.add_row("steps", f"{stats.steps:,} on {stats.world_size} rank{'s' if stats.world_size > 1 else ''}")
-    table.add_row("straggler factor", f"{stats.straggler:.4f} (1 is perfect balance)")
+    table.add_row(
+        "straggler factors",
+        f"{stats.straggler:.4f} all work, {stats.straggler_attention:.4f} attention,"
+        f" {stats.straggler_vision:.4f} vision (1 is perfect balance)",
+    )
+    table.add_row(
+        "randomness",
+        f"{stats.order_correlation:+.2f} correlation of steps and work (0 is random),"
+        f" {stats.vision_spread:.2f} spread of vision among steps",
+    )
     if stats.repeated:
-        table.add_row("repeats", f"{stats.repeated:,} places of the last step hold a pack that stands in it already")
+        table.add_row("repeats", f"{stats.repeated:,} places of the last step hold a pack that was trained on before")
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in stats.dropped_by_reason.items())
     table.add_row("dropped", f"{stats.dropped:,}" + (f" ({reasons})" if reasons else ""))
     return table

@@ -1,19 +1,50 @@
-"""The ledger of an epoch as it begins: what could not be counted, and what no pack can hold, is already in it."""
+"""The ledger of an epoch as it begins, and as all ranks together see it."""
 
 from __future__ import annotations
 
-from lading.errors import SkipSample
+from collections.abc import Iterator
+
+from lading.errors import Reason, SkipSample
 from lading.ledger import Ledger, too_long
 from lading.loader.samples import Samples
-from lading.records import LengthTable, PackPlan
+from lading.plan.carry_on import Schedule
+from lading.records import Dropped, LengthTable, PackPlan
 
 
 def open_books(samples: Samples, table: LengthTable, plan: PackPlan) -> Ledger:
-    """The ledger before the first step. Under a strict policy an over-long sample is raised instead."""
+    """The ledger before the first step: what could not be counted, and what no pack can hold, is already in it.
+
+    Under a strict policy an over-long sample is raised instead.
+    """
     ledger = Ledger.open(table)
+    ledger.key = samples.corpus.key
     for index in plan.too_long.tolist():
         entry = too_long(samples.corpus.key(index), int(table.tokens[index]), plan.pack_size)
         if samples.policy.strict:
             raise SkipSample(entry.reason, found=entry.detail, where=entry.key.where)
         ledger.dropped(entry)
     return ledger
+
+
+def last_step_entries(samples: Samples, plan: PackPlan, schedule: Schedule) -> Iterator[Dropped]:
+    """The samples of a last step that is short of packs, each by name."""
+    packs = schedule.last_step().tolist()
+    detail = f"found {len(packs)} packs left for the last step; wanted {schedule.world_size}, one for each rank"
+    for number in packs:
+        for index in plan.pack(number).tolist():
+            yield Dropped(key=samples.corpus.key(index), reason=Reason.LAST_STEP, detail=detail)
+
+
+def merged_ledger(ledger: Ledger) -> Ledger:
+    """What the ledgers of all ranks of the process group say together; every rank must call this, each gets it all."""
+    import torch.distributed as distributed
+
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return ledger
+    ledgers: list[Ledger | None] = [None] * distributed.get_world_size()
+    distributed.all_gather_object(ledgers, ledger)
+    first, *others = [own for own in ledgers if own is not None]
+    for other in others:
+        first.merge(other)
+    first.key = ledger.key
+    return first

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 from lading.errors import ConfigError, UnknownName
 from lading.family import ATTENTIONS, Attention
 from lading.plan.knapsack import ALGORITHMS
-from lading.plan.make import DEFAULT_ALGORITHM
+from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
+from lading.plan.order import PLACINGS
 
 LEAST: Final = {
     "pack_size": 1,
@@ -21,7 +22,13 @@ LEAST: Final = {
     "max_failures": 0,
 }
 """Options that are whole numbers, and the least each may be."""
-CHOICES: Final = {"attention": ATTENTIONS, "algorithm": tuple(ALGORITHMS)}
+LastStep = Literal["repeat", "drop"]
+CHOICES: Final = {
+    "attention": ATTENTIONS,
+    "algorithm": tuple(ALGORITHMS),
+    "placing": tuple(PLACINGS),
+    "last_step": get_args(LastStep),
+}
 """Options that are one of a few names."""
 
 
@@ -46,6 +53,12 @@ class LoaderConfig:
     attention: Attention = "positions"
     """How documents are kept apart: `positions` (no mask leaves a worker) or a dense `mask`."""
     algorithm: str = DEFAULT_ALGORITHM
+    """How samples are put into packs."""
+    placing: str = DEFAULT_PLACING
+    """How packs are put on (step, rank)."""
+    last_step: LastStep = "repeat"
+    """Where packs do not come out even among the ranks: `repeat` some in the last step, or `drop` those left over. Both
+    are named in the ledger."""
     strict: bool = False
     """Raise at the first bad sample instead of writing it into the ledger."""
     max_failures: int = 100

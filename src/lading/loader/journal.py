@@ -61,7 +61,7 @@ class Journal:
             raise ConfigError(
                 found="no ledger", wanted="one: PreTokenizedDatasetWrapper(…, ledger=Ledger(…))", where="account"
             )
-        self.ledger.trained(trained)
+        self.ledger.trained(list(trained))
         lines = self.path.read_bytes().splitlines()
         for entry in (*self.entries, *(_entry(json.loads(line)) for line in lines)):
             self.ledger.dropped(entry)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,18 +11,22 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
-from lading.errors import ConfigError, CorpusError, LadingError, TooManyFailures
-from lading.loader.accounts import open_books
+from lading.errors import CorpusError, LadingError, TooManyFailures
+from lading.ledger import Ledger
+from lading.loader.accounts import merged_ledger
 from lading.loader.border import load_processor, read_layers, read_processor
 from lading.loader.config import LoaderConfig
+from lading.loader.epoch import Epoch
 from lading.loader.packs import Collater, PackDataset
 from lading.loader.ranks import with_rank
+from lading.loader.reviving import Reviving
 from lading.loader.samples import Samples
 from lading.loader.skip import SkipPolicy
-from lading.loader.state import Cursor, fingerprint
+from lading.loader.state import Cursor, check_plan
 from lading.media import placeholder
 from lading.plan import PlanStats, make_plan, plan_stats
-from lading.records import Batch, Dropped, PackPlan
+from lading.plan.file import load_plan
+from lading.records import Batch, PackPlan, Work
 from lading.sources import Corpus, open_corpus
 
 
@@ -34,14 +36,15 @@ class Loader:
     `corpus` is a meta file, a `.json` or a `.jsonl` file, or an opened `Corpus`; `processor` is a transformers
     processor, a folder, a hub id or `toy:NAME`. Options are those of `LoaderConfig`. Counting happens here, planning at
     the start of every epoch; media are opened by the workers. `attention="mask"` for a model whose layers see
-    differently (Gemma, Step) needs its `model_config`.
+    differently (Gemma, Step) needs its `model_config`. `plan` is a file of `lading plan --out`: its epoch is then not
+    planned again. `work` says what the model computes, where it is far from its family's usual shape.
 
         loader = Loader("corpus/meta.json", processor, pack_size=4096, num_workers=8)
         for batch in loader:
             loss = model(**batch.to("cuda")).loss
 
     Every full pass is an epoch of its own, with its own order and ledger; `set_epoch` chooses one. A ledger knows the
-    samples of its rank; `ledger.merge` brings those of several together.
+    samples of its rank; `merged_ledger()` brings those of all together.
     """
 
     def __init__(
@@ -51,6 +54,8 @@ class Loader:
         *,
         family: str | None = None,
         model_config: Any = None,
+        plan: str | Path | None = None,
+        work: Work | None = None,
         progress: Callable[[int], None] = lambda done: None,
         **options: Any,
     ) -> None:
@@ -61,134 +66,140 @@ class Loader:
             policy=SkipPolicy(strict=self.config.strict),
         )
         self._layers = read_layers(self.samples.border.family, model_config, self.config.attention)
+        self._work = work or self.samples.border.family.work
         self.lengths = self.samples.count(progress)
-        self._step, self._carries_on = 0, False
-        self._failed: list[Dropped] = []
-        self._begin(self.config.epoch, self._plan(self.config.epoch))
+        self._given = None if plan is None else check_plan(load_plan(plan), self.config, self.lengths)
+        self._latest = self._given
+        self._carries_on = False
+        self._begin(self.config.epoch)
         self._refuse_empty_plan()
 
-    def set_epoch(self, epoch: int) -> None:
-        """Choose the epoch of the next pass. Said of the epoch a loaded cursor points into, it changes nothing."""
-        if not (self._carries_on and epoch == self.config.epoch):
-            self._begin(epoch, self._plan(epoch))
+    @property
+    def plan(self) -> PackPlan:
+        """Which samples share a pack in this epoch, and who gets it when."""
+        return self._epoch.plan
+
+    @property
+    def ledger(self) -> Ledger:
+        """What became of each sample in this epoch, as far as this rank knows."""
+        return self._epoch.ledger
+
+    def merged_ledger(self) -> Ledger:
+        """What became of each sample, over all ranks of the process group. Every rank must call it."""
+        return merged_ledger(self.ledger)
 
     @property
     def stats(self) -> PlanStats:
         """How good the plan is."""
         return plan_stats(self.plan, self.lengths)
 
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the epoch of the next pass. Said of the epoch a loaded cursor points into, it changes nothing."""
+        if not (self._carries_on and epoch == self.config.epoch):
+            self._begin(epoch)
+
     def __len__(self) -> int:
-        """Batches in an epoch, the same on every rank."""
-        return math.ceil(len(self.plan.order) / self.config.batch_size)
+        """Batches in an epoch, the same on every rank; after it was carried on with other ranks, those since then."""
+        return math.ceil(len(self._epoch.order) / self.config.batch_size)
 
     def __iter__(self) -> Iterator[Batch]:
         """The batches of an epoch, for this rank; after a cursor was loaded, those that are left of it."""
         if self._carries_on:
             self._carries_on = False
-        elif self._step >= len(self.plan.order):
-            self.set_epoch(self.config.epoch + 1)
         else:
-            self._begin(self.config.epoch, self.plan)
-        with _quiet_tokenizers():
-            batches = iter(self._batches())
-        for batch in batches:
+            over = self._epoch.step >= len(self._epoch.order)
+            self._begin(self.config.epoch + 1 if over else self.config.epoch)
+        for batch in Reviving[Batch | LadingError](self._open):
             if isinstance(batch, LadingError):
                 raise batch
-            self._account(batch)
+            self._epoch.account(batch)
+            self._refuse_failures()
             yield batch
 
     def state_dict(self) -> dict[str, Any]:
-        """The cursor: load it into a loader of the same corpus and configuration to carry on with the next batch."""
-        cursor = Cursor(
-            epoch=self.config.epoch, step=self._step, plan=fingerprint(self.plan), dropped=tuple(self._failed)
-        )
-        return cursor.to_dict()
+        """The cursor: load it into a loader of the same corpus and configuration to carry on with the next batch.
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Carry on where a cursor points. Nothing is read to get there."""
+        Any rank's will do for all, whatever their number; only what failed to open is known to its own rank alone.
+        """
+        return self._epoch.cursor().to_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
+        """Carry on where a cursor points, with any number of ranks and workers. Nothing is read to get there.
+
+        Given the states of all ranks, the ledger also knows what failed on the others.
+        """
         cursor = Cursor.from_dict(state)
         plan = self._plan(cursor.epoch)
-        if cursor.plan != fingerprint(plan) or not 0 <= cursor.step <= len(plan.order):
-            raise ConfigError(
-                found=f"a cursor to step {cursor.step} of plan {cursor.plan}",
-                wanted=f"one into {fingerprint(plan)}, the plan of this corpus and configuration, of {len(plan.order)}",
-                consequence="samples would be skipped or repeated; nothing was loaded",
-            )
-        self._begin(cursor.epoch, plan)
-        self._carries_on, self._step, self._failed = True, cursor.step, list(cursor.dropped)
-        for number in plan.order[: cursor.step, self.config.rank].tolist():
-            self.ledger.trained(plan.pack(number).tolist())
-        for dropped in cursor.dropped:
-            self.ledger.dropped(dropped)
+        cursor.check(plan)
+        epoch = self._epoch_of(plan)
+        epoch.carry_on(cursor)
+        self.config = epoch.config
+        self._epoch, self._carries_on = epoch, True
+
+    def parts(self) -> dict[str, Any]:
+        """What a `DataLoader` of one's own is made of, torchdata's `StatefulDataLoader` for one: the rest of the epoch.
+
+            StatefulDataLoader(**loader.parts(), num_workers=8)
+
+        The ledger and the cursor of this object do not see what such a loader hands out.
+        """
+        silent = placeholder.conversation() if self.config.placeholder_media else None
+        own, size = self._epoch.left(), self.config.batch_size
+        return {
+            "dataset": PackDataset(self.samples, self.lengths, self.plan),
+            "batch_sampler": [own[start : start + size] for start in range(0, len(own), size)],
+            "collate_fn": Collater(
+                samples=self.samples,
+                config=self.config,
+                layers=self._layers,
+                placeholder=self.samples.encode_conversation(silent) if silent else None,
+            ),
+        }
+
+    def _open(self) -> DataLoader[Batch | LadingError]:
+        # Its own generator: the global one must not depend on how often a run was interrupted.
+        generator = torch.Generator().manual_seed(self.config.seed)
+        return DataLoader(**self.parts(), num_workers=self.config.num_workers, generator=generator)
 
     def _plan(self, epoch: int) -> PackPlan:
-        return make_plan(
+        """The plan of an epoch: the one that was given, the one made last, or a new one."""
+        for known in (self._given, self._latest):
+            if known is not None and known.epoch == epoch:
+                return known
+        self._latest = make_plan(
             self.lengths,
             pack_size=self.config.pack_size,
             world_size=self.config.world_size,
             seed=self.config.seed,
             epoch=epoch,
             algorithm=self.config.algorithm,
+            placing=self.config.placing,
+            work=self._work,
         )
+        return self._latest
 
-    def _begin(self, epoch: int, plan: PackPlan) -> None:
+    def _epoch_of(self, plan: PackPlan) -> Epoch:
+        config = replace(self.config, epoch=plan.epoch)
+        return Epoch(plan, samples=self.samples, lengths=self.lengths, config=config)
+
+    def _begin(self, epoch: int) -> None:
         """An epoch at its first step, with an empty ledger."""
-        self.config = replace(self.config, epoch=epoch)
-        self.plan = plan
-        self.ledger = open_books(self.samples, self.lengths, plan)
-        self._step, self._carries_on = 0, False
-        self._failed = []
+        self._epoch = self._epoch_of(self._plan(epoch))
+        self.config, self._carries_on = self._epoch.config, False
 
-    def _batches(self) -> DataLoader[Batch | LadingError]:
-        own = self.plan.order[self._step :, self.config.rank].tolist()
-        size = self.config.batch_size
-        silent = placeholder.conversation() if self.config.placeholder_media else None
-        return DataLoader(
-            PackDataset(self.samples, self.lengths, self.plan),  # type: ignore[arg-type]  # typed by what the data set gives, not the collater
-            batch_sampler=[own[start : start + size] for start in range(0, len(own), size)],
-            collate_fn=Collater(
-                samples=self.samples,
-                config=self.config,
-                layers=self._layers,
-                placeholder=self.samples.encode_conversation(silent) if silent else None,
-            ),
-            num_workers=self.config.num_workers,
-            # Its own generator: the global one must not depend on how often a run was interrupted.
-            generator=torch.Generator().manual_seed(self.config.seed),
-        )
-
-    def _account(self, batch: Batch) -> None:
-        self._step = min(self._step + self.config.batch_size, len(self.plan.order))
-        self.ledger.trained(document.key.index for row in batch.rows for document in row)
-        for dropped in batch.dropped:
-            self.ledger.dropped(dropped)
-        self._failed += batch.dropped
-        if len(self._failed) > self.config.max_failures:
+    def _refuse_failures(self) -> None:
+        failed = self._epoch.failed
+        if len(failed) > self.config.max_failures:
             raise TooManyFailures(
-                found=f"{len(self._failed)} samples that were counted but could not be opened",
+                found=f"{len(failed)} samples that were counted but could not be opened",
                 wanted=f"at most {self.config.max_failures} (max_failures)",
-                consequence=f"the last one: {self._failed[-1].detail}",
+                consequence=f"the last one: {failed[-1].detail}",
             )
 
     def _refuse_empty_plan(self) -> None:
-        if not len(self.plan):
+        if not len(self._epoch.order):
             reasons = ", ".join(f"{reason} {count}" for reason, count in self.ledger.total()["reasons"].items())
             raise CorpusError(
                 found=f"nothing to train on among {len(self.samples)} samples" + (f" ({reasons})" if reasons else ""),
                 wanted="at least one",
             )
-
-
-@contextmanager
-def _quiet_tokenizers() -> Iterator[None]:
-    """Workers are forked after the tokenizer used its threads here; told so, it does not warn about it in each."""
-    name = "TOKENIZERS_PARALLELISM"
-    before = os.environ.get(name)
-    os.environ[name] = "false"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before

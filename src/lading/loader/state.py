@@ -1,44 +1,150 @@
-"""The cursor: how far an epoch has come, and the fingerprint of the plan it counts in."""
+"""The cursor: how far an epoch has come, what the plan it counts in was made of, and what failed on the way."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from lading.errors import ConfigError, Reason
-from lading.records import Dropped, PackPlan, SampleKey
+from lading.loader.config import LoaderConfig
+from lading.plan.carry_on import Stretch
+from lading.plan.fingerprint import lengths_fingerprint, plan_fingerprint
+from lading.records import Dropped, LengthTable, PackPlan, SampleKey
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cursor:
-    """Law: together with the corpus and the configuration, this says which batch comes next.
+    """Law: together with the corpus and the configuration, this says which batch comes next, for any number of ranks.
 
-    `step` counts steps of the plan, not batches, so that a run may carry on with another batch size.
+    The steps of a stretch are steps of the plan, not batches, so that a run may carry on with another batch size.
     """
 
     epoch: int
-    step: int
+    stretches: tuple[Stretch, ...]
+    """The steps trained so far: with how many ranks, how many of them; the last stretch is the one that goes on."""
     plan: str
+    """Fingerprint of the packs."""
+    made_of: Mapping[str, int | str]
+    """What the plan was made of, to say what differs where the fingerprints do."""
     dropped: tuple[Dropped, ...] = ()
     """What failed on the way here: the ledger of the run that carries on must know it."""
     version: int = VERSION
 
+    @classmethod
+    def of(cls, plan: PackPlan, stretches: Sequence[Stretch], dropped: Sequence[Dropped]) -> Cursor:
+        """The cursor after these stretches of a plan."""
+        return cls(
+            epoch=plan.epoch,
+            stretches=tuple(stretches),
+            plan=plan_fingerprint(plan),
+            made_of=made_of(plan),
+            dropped=tuple(dropped),
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for a checkpoint."""
-        return asdict(self)
+        return {**asdict(self), "made_of": dict(self.made_of)}
 
     @classmethod
-    def from_dict(cls, state: Mapping[str, Any]) -> Cursor:
-        """From a checkpoint."""
-        if set(state) != {"epoch", "step", "plan", "dropped", "version"} or state["version"] != VERSION:
+    def from_dict(cls, state: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Cursor:
+        """From a checkpoint, or from those of several ranks: then what failed on any of them is known."""
+        if not isinstance(state, Mapping):
+            return _joined([cls.from_dict(one) for one in state])
+        if set(state) != set(cls.__slots__) or state["version"] != VERSION:
             raise ConfigError(found=f"a state with {', '.join(state)}", wanted=f"one of version {VERSION}")
-        return cls(**{**state, "dropped": tuple(_entry(entry) for entry in state["dropped"])})
+        return cls(
+            epoch=state["epoch"],
+            stretches=tuple(Stretch(**stretch) for stretch in state["stretches"]),
+            plan=state["plan"],
+            made_of=state["made_of"],
+            dropped=tuple(_entry(entry) for entry in state["dropped"]),
+        )
+
+    def beyond(self, steps: int) -> ConfigError:
+        """What is wrong with a cursor that points behind its plan's last step."""
+        return ConfigError(
+            found=f"a cursor to step {self.stretches[-1].steps}",
+            wanted=f"one of the {steps} that its plan has",
+            consequence="nothing was loaded",
+            where="load_state_dict",
+        )
+
+    def check(self, plan: PackPlan) -> None:
+        """Refuse a cursor into another plan than this, and say what differs."""
+        if self.plan == plan_fingerprint(plan):
+            return
+        raise ConfigError(
+            found="a cursor of another plan: "
+            + (differences(self.made_of, made_of(plan)) or "the same lengths, packed by other rules"),
+            wanted="one of this corpus and this configuration",
+            consequence="samples would be skipped or repeated; nothing was loaded",
+            where="load_state_dict",
+        )
+
+
+def differences(found: Mapping[str, int | str], here: Mapping[str, int | str]) -> str:
+    """What is not as it is here, by name.
+
+    >>> differences({"seed": 1, "pack_size": 8}, {"seed": 2, "pack_size": 8})
+    'seed 1 where it is 2 here'
+    """
+    other = [
+        f"{name} {found.get(name)!r} where it is {value!r} here"
+        for name, value in here.items()
+        if found.get(name) != value
+    ]
+    return "; ".join(other)
+
+
+def check_plan(plan: PackPlan, config: LoaderConfig, lengths: LengthTable) -> PackPlan:
+    """The plan, if it is one of these lengths and this configuration; else what differs."""
+    here: dict[str, int | str] = {
+        "samples": len(lengths),
+        "lengths": lengths_fingerprint(lengths),
+        "pack_size": config.pack_size,
+        "seed": config.seed,
+        "algorithm": config.algorithm,
+        "placing": config.placing,
+    }
+    other = differences(made_of(plan), here)
+    if other:
+        raise ConfigError(
+            found=f"a plan of something else: {other}",
+            wanted="one of this corpus and this configuration",
+            consequence="make it again with `lading plan --out`",
+            where="plan",
+        )
+    return plan
+
+
+def made_of(plan: PackPlan) -> dict[str, int | str]:
+    """Everything that decides who shares a pack, by name."""
+    return {
+        "samples": plan.samples,
+        "lengths": plan.lengths,
+        "pack_size": plan.pack_size,
+        "seed": plan.seed,
+        "algorithm": plan.algorithm,
+        "placing": plan.placing,
+    }
+
+
+def _joined(cursors: Sequence[Cursor]) -> Cursor:
+    if not cursors or any(
+        (cursor.plan, cursor.stretches) != (cursors[0].plan, cursors[0].stretches) for cursor in cursors
+    ):
+        raise ConfigError(
+            found=f"{len(cursors)} states that are not of one moment", wanted="those of all ranks after the same step"
+        )
+    return replace(cursors[0], dropped=_once(entry for cursor in cursors for entry in cursor.dropped))
+
+
+def _once(entries: Iterable[Dropped]) -> tuple[Dropped, ...]:
+    """Ranks that carried on together know the same of the past."""
+    return tuple({entry.key.index: entry for entry in entries}.values())
 
 
 def _entry(entry: Mapping[str, Any]) -> Dropped:
@@ -48,13 +154,3 @@ def _entry(entry: Mapping[str, Any]) -> Dropped:
         detail=entry["detail"],
         by=tuple(SampleKey(**key) for key in entry["by"]),
     )
-
-
-def fingerprint(plan: PackPlan) -> str:
-    """What tells one plan from another: every sample's place, and every number it was made with."""
-    digest = hashlib.sha256()
-    numbers = (plan.pack_size, plan.world_size, plan.seed, plan.epoch, plan.algorithm)
-    digest.update(repr(numbers).encode())
-    for array in (plan.members, plan.starts, plan.order):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()[:16]

@@ -1,0 +1,72 @@
+"""Batches that outlive their workers: when one is killed, others begin where it stood.
+
+torch's own answer is to raise in the middle of whatever the main thread is doing, from a signal handler. It does not
+install that handler where the iterator is made in another thread, and then raises in `next()`, where it can be met.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar
+
+from torch.utils.data import DataLoader
+
+MOST_DEATHS = 3
+"""Workers may die this often without a single batch in between: then it is no accident, and the error is raised."""
+
+logger = logging.getLogger("lading")
+T = TypeVar("T")
+
+
+class Reviving(Generic[T]):
+    """Iterates what `open_loader` gives; asks it again, for what is left, when a worker has died."""
+
+    def __init__(self, open_loader: Callable[[], DataLoader[Any]]) -> None:
+        self._open_loader = open_loader
+
+    def __iter__(self) -> Iterator[T]:
+        batches, deaths = self._batches(), 0
+        while True:
+            try:
+                batch = next(batches)
+            except StopIteration:
+                return
+            except RuntimeError as error:
+                deaths += 1
+                if not _of_a_dead_worker(error) or deaths > MOST_DEATHS:
+                    raise
+                logger.warning("A worker died (%s). Others carry on with the batch it was to make.", error)
+                batches = self._batches()
+                continue
+            deaths = 0
+            yield batch
+
+    def _batches(self) -> Iterator[T]:
+        loader = self._open_loader()
+        if not loader.num_workers:
+            return iter(loader)
+        with _quiet_tokenizers(), ThreadPoolExecutor(max_workers=1) as elsewhere:
+            return elsewhere.submit(iter, loader).result()
+
+
+def _of_a_dead_worker(error: RuntimeError) -> bool:
+    return "DataLoader worker" in str(error) and ("exited unexpectedly" in str(error) or "killed" in str(error))
+
+
+@contextmanager
+def _quiet_tokenizers() -> Iterator[None]:
+    """Workers are forked after the tokenizer used its threads here; told so, it does not warn about it in each."""
+    name = "TOKENIZERS_PARALLELISM"
+    before = os.environ.get(name)
+    os.environ[name] = "false"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
