@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from lading.errors import ConfigError, UnknownName
 from lading.family import ATTENTIONS, Attention
+from lading.loader.truncation import TOO_LONG, TooLong
 from lading.plan.knapsack import ALGORITHMS
 from lading.plan.make import DEFAULT_ALGORITHM
 
@@ -21,7 +22,7 @@ LEAST: Final = {
     "max_failures": 0,
 }
 """Options that are whole numbers, and the least each may be."""
-CHOICES: Final = {"attention": ATTENTIONS, "algorithm": tuple(ALGORITHMS)}
+CHOICES: Final = {"attention": ATTENTIONS, "algorithm": tuple(ALGORITHMS), "too_long": TOO_LONG}
 """Options that are one of a few names."""
 
 
@@ -46,6 +47,8 @@ class LoaderConfig:
     attention: Attention = "positions"
     """How documents are kept apart: `positions` (no mask leaves a worker) or a dense `mask`."""
     algorithm: str = DEFAULT_ALGORITHM
+    too_long: TooLong = "drop"
+    """What becomes of a sample longer than a pack: `drop`, or `truncate` it behind the last answer that fits."""
     strict: bool = False
     """Raise at the first bad sample instead of writing it into the ledger."""
     max_failures: int = 100

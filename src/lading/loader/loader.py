@@ -22,6 +22,7 @@ from lading.loader.ranks import with_rank
 from lading.loader.samples import Samples
 from lading.loader.skip import SkipPolicy
 from lading.loader.state import Cursor, fingerprint
+from lading.loader.truncation import fit
 from lading.media import placeholder
 from lading.plan import PlanStats, make_plan, plan_stats
 from lading.records import Batch, Dropped, PackPlan
@@ -61,7 +62,10 @@ class Loader:
             policy=SkipPolicy(strict=self.config.strict),
         )
         self._layers = read_layers(self.samples.border.family, model_config, self.config.attention)
-        self.lengths = self.samples.count(progress)
+        counted = self.samples.count(progress)
+        self.samples, self.lengths = fit(
+            self.samples, counted, limit=self.config.pack_size, too_long=self.config.too_long
+        )
         self._step, self._carries_on = 0, False
         self._failed: list[Dropped] = []
         self._begin(self.config.epoch, self._plan(self.config.epoch))

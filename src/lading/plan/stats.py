@@ -30,6 +30,10 @@ class PlanStats:
     repeated: int
     straggler: float
     """Σ over steps of the slowest rank's cost, over Σ of the mean: 1 is perfect."""
+    truncated: int
+    """Packed samples that were too long and are trained on in part."""
+    tokens_cut: int
+    """What those lost."""
     dropped: int
     dropped_by_reason: dict[str, int]
 
@@ -40,7 +44,7 @@ def plan_stats(plan: PackPlan, table: LengthTable) -> PlanStats:
     for dropped in table.dropped:
         reasons[dropped.reason.value] = reasons.get(dropped.reason.value, 0) + 1
     if len(plan.too_long):
-        reasons["too_long"] = len(plan.too_long)
+        reasons["too_long"] = reasons.get("too_long", 0) + len(plan.too_long)
     tokens = int(plan.tokens.sum())
     costs = pack_sums(sample_costs(table), plan.members, plan.starts)
     return PlanStats(
@@ -56,6 +60,8 @@ def plan_stats(plan: PackPlan, table: LengthTable) -> PlanStats:
         steps=len(plan.order),
         repeated=plan.repeated,
         straggler=straggler_factor(costs[plan.order]),
+        truncated=len(table.truncated),
+        tokens_cut=sum(entry.tokens - entry.kept for entry in table.truncated),
         dropped=len(table.dropped) + len(plan.too_long),
         dropped_by_reason=reasons,
     )

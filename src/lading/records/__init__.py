@@ -7,16 +7,28 @@ Importing this module never reaches torch: planning starts fast.
 """
 
 from lading.records.batches import Batch, Document, Encoded, Microbatch, Pack
-from lading.records.lengths import COLUMNS, Dropped, Length, LengthTable, column_type
+from lading.records.lengths import COLUMNS, Dropped, Length, LengthTable, Truncated, column_type
 from lading.records.media import AudioSize, Footprint, ImageSize, MediumSpan, Size, VideoSize
 from lading.records.plans import PackPlan
-from lading.records.samples import Conversation, MediaPart, Message, Part, Reference, Role, Row, SampleKey, TextPart
+from lading.records.samples import (
+    Conversation,
+    Cut,
+    MediaPart,
+    Message,
+    Part,
+    Reference,
+    Role,
+    Row,
+    SampleKey,
+    TextPart,
+)
 
 __all__ = [
     "COLUMNS",
     "AudioSize",
     "Batch",
     "Conversation",
+    "Cut",
     "Document",
     "Dropped",
     "Encoded",
@@ -37,6 +49,7 @@ __all__ = [
     "SampleKey",
     "Size",
     "TextPart",
+    "Truncated",
     "VideoSize",
     "column_type",
 ]
