@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lading.errors import ExactnessError, Reason
 from lading.ledger import Ledger
-from lading.records import Dropped, SampleKey
+from lading.records import Cut, Dropped, SampleKey, Truncated
 
 
 def key(index: int) -> SampleKey:
@@ -63,6 +63,27 @@ def test_placeholders_are_not_samples() -> None:
     books = ledger(2)
     books.trained([-1, 0, 1])
     books.check()
+
+
+def test_truncated_samples_are_trained_on_and_counted_besides() -> None:
+    one, two = ledger(4), ledger(4)
+    for books in (one, two):
+        for index, tokens in ((0, 90), (1, 70), (2, 65)):
+            cut = Cut(messages=2, parts=1)
+            books.truncated(Truncated(key=key(index), tokens=tokens, kept=60, cut=cut))
+    one.trained([0, 3])
+    two.trained([1])
+    two.dropped(Dropped(key=key(2), reason=Reason.CORRUPT_MEDIA, detail="gone"))
+    one.check(finished=False)
+    one.merge(two)
+    one.check()
+    assert (one.total()["trained"], one.total()["truncated"], one.total()["tokens_cut"]) == (3, 2, 40)
+    assert one.totals()["a"]["tokens_cut"] == 30
+    assert [(entry["where"], entry["tokens"], entry["kept"]) for entry in one.truncations()] == [
+        ("f.jsonl:1", 90, 60),
+        ("f.jsonl:2", 70, 60),
+    ]
+    assert "a: 2 in = 1 trained + 0 replaced + 1 dropped (corrupt_media 1); 1 truncated by 30 tokens" in str(one)
 
 
 def test_ranks_merge() -> None:

@@ -6,7 +6,8 @@
 >>> ledger.dropped(Dropped(key=SampleKey(index=1, source="cats", where="c.jsonl:2"),
 ...                        reason=Reason.MISSING_MEDIA, detail="no image file cat.jpg"))
 >>> ledger.totals()["cats"]
-{'input': 2, 'trained': 1, 'replaced': 0, 'dropped': 1, 'pending': 0, 'reasons': {'missing_media': 1}}
+{'input': 2, 'trained': 1, 'replaced': 0, 'dropped': 1, 'pending': 0, 'truncated': 0, 'tokens_cut': 0,
+ 'reasons': {'missing_media': 1}}
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.errors import ExactnessError, Reason
-from lading.records import Dropped, LengthTable, SampleKey
+from lading.records import Dropped, LengthTable, SampleKey, Truncated
 
 VERSION = 1
 
@@ -37,13 +38,19 @@ class Fate(IntEnum):
 
 
 class SourceTotals(TypedDict):
-    """Law: input = trained + replaced + dropped + pending, and pending is 0 when an epoch is over."""
+    """Law: input = trained + replaced + dropped + pending, and pending is 0 when an epoch is over.
+
+    `truncated` are those of the trained and the pending that were too long and are trained on in part; `tokens_cut` is
+    what they lost.
+    """
 
     input: int
     trained: int
     replaced: int
     dropped: int
     pending: int
+    truncated: int
+    tokens_cut: int
     reasons: dict[str, int]
 
 
@@ -58,13 +65,16 @@ class Ledger:
         self._again: Counter[int] = Counter()
         self.key: Callable[[int], SampleKey] | None = None
         """Names a sample, where the corpus is at hand."""
+        self._truncated: dict[int, Truncated] = {}
 
     @classmethod
     def open(cls, table: LengthTable) -> Ledger:
-        """The ledger of a corpus that was counted: what could not be counted is already dropped in it."""
+        """The ledger of a corpus that was counted: what could not be counted or was cut is already in it."""
         ledger = cls(sources=table.sources, source=table.source)
         for dropped in table.dropped:
             ledger.dropped(dropped)
+        for truncated in table.truncated:
+            ledger.truncated(truncated)
         return ledger
 
     def __getstate__(self) -> dict[str, object]:
@@ -92,6 +102,10 @@ class Ledger:
         self._fate[dropped.key.index] = Fate.REPLACED if dropped.by else Fate.DROPPED
         self._entries[dropped.key.index] = dropped
 
+    def truncated(self, truncated: Truncated) -> None:
+        """This sample is too long: where it is trained on, it is in part."""
+        self._truncated[truncated.key.index] = truncated
+
     def merge(self, other: Ledger) -> None:
         """Take over what another rank's ledger knows and this one does not."""
         news = (self._fate == Fate.PENDING) & (other._fate != Fate.PENDING)
@@ -100,6 +114,7 @@ class Ledger:
         self._entries.update({index: entry for index, entry in other._entries.items() if news[index]})
         self._again.update(other._again)
         self._again.update(np.flatnonzero(both).tolist())
+        self._truncated = {**other._truncated, **self._truncated}
 
     def totals(self) -> dict[str, SourceTotals]:
         """Totals by source, in the corpus's order."""
@@ -108,10 +123,18 @@ class Ledger:
         reasons = [Counter[str]() for _ in self.sources]
         for index, dropped in self._entries.items():
             reasons[self._source[index]][dropped.reason.value] += 1
+        cut = np.zeros((len(self.sources), 2), dtype=np.int64)
+        for index, truncated in self._trained_in_part():
+            cut[self._source[index]] += (1, truncated.tokens - truncated.kept)
         return {
-            name: _totals(counts[number].tolist(), dict(reasons[number].most_common()))
+            name: _totals(counts[number].tolist(), cut[number].tolist(), dict(reasons[number].most_common()))
             for number, name in enumerate(self.sources)
         }
+
+    def _trained_in_part(self) -> list[tuple[int, Truncated]]:
+        """The truncated samples that are trained on or will be, in the corpus's order."""
+        alive = (Fate.TRAINED, Fate.PENDING)
+        return [(index, entry) for index, entry in sorted(self._truncated.items()) if self._fate[index] in alive]
 
     def total(self) -> SourceTotals:
         """Totals over all sources."""
@@ -125,6 +148,8 @@ class Ledger:
             "replaced": sum(row["replaced"] for row in rows),
             "dropped": sum(row["dropped"] for row in rows),
             "pending": sum(row["pending"] for row in rows),
+            "truncated": sum(row["truncated"] for row in rows),
+            "tokens_cut": sum(row["tokens_cut"] for row in rows),
             "reasons": dict(reasons.most_common()),
         }
 
@@ -169,8 +194,22 @@ class Ledger:
             for index, times in sorted(self._again.items())
         ]
 
+    def truncations(self) -> list[dict[str, object]]:
+        """Everything that is trained on in part, by name: sample, source, place, fate, tokens of the whole and kept."""
+        return [
+            {
+                "index": index,
+                "source": entry.key.source,
+                "where": entry.key.where,
+                "fate": Fate(int(self._fate[index])).name.lower(),
+                "tokens": entry.tokens,
+                "kept": entry.kept,
+            }
+            for index, entry in self._trained_in_part()
+        ]
+
     def save(self, path: str | Path) -> None:
-        """Write the account as JSON: totals first, then every sample that was not trained on."""
+        """Write the account as JSON: totals first, then every sample that was not trained on, or in part."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         account = {
@@ -180,6 +219,7 @@ class Ledger:
             "repeated": self.repeated(),
             "sources": self.totals(),
             "entries": self.entries(),
+            "truncated": self.truncations(),
         }
         text = json.dumps(account, indent=2, ensure_ascii=False) + "\n"
         # A broken file name may hold half a character; it is written as its escape, which JSON reads back.
@@ -196,13 +236,15 @@ def too_long(key: SampleKey, tokens: int, pack_size: int) -> Dropped:
     return Dropped(key=key, reason=Reason.TOO_LONG, detail=detail)
 
 
-def _totals(counts: list[int], reasons: dict[str, int]) -> SourceTotals:
+def _totals(counts: list[int], cut: list[int], reasons: dict[str, int]) -> SourceTotals:
     return {
         "input": sum(counts),
         "trained": counts[Fate.TRAINED],
         "replaced": counts[Fate.REPLACED],
         "dropped": counts[Fate.DROPPED],
         "pending": counts[Fate.PENDING],
+        "truncated": cut[0],
+        "tokens_cut": cut[1],
         "reasons": reasons,
     }
 
@@ -213,4 +255,5 @@ def _line(name: str, totals: SourceTotals) -> str:
         f"{name}: {totals['input']} in = {totals['trained']} trained + {totals['replaced']} replaced"
         f" + {totals['dropped']} dropped" + (f" + {totals['pending']} pending" if totals["pending"] else "")
         + (f" ({reasons})" if reasons else "")
+        + (f"; {totals['truncated']} truncated by {totals['tokens_cut']} tokens" if totals["truncated"] else "")
     )  # fmt: skip

@@ -50,6 +50,20 @@ def test_plan_for_a_person(faulty: Path) -> None:
     assert "no-such-picture.png" in done.stderr.replace("\n", "")
 
 
+def test_plan_says_what_was_truncated(faulty: Path, tmp_path: Path) -> None:
+    command = ("plan", faulty, "--processor", "toy:qwen2_5_vl", "--pack-size", 80, "--too-long", "truncate")
+    done = lading(*command, "--json", "--ledger", tmp_path / "ledger.json")
+    assert done.returncode == 0, done.stderr
+    said, saved = json.loads(done.stdout), json.loads((tmp_path / "ledger.json").read_text())
+    assert 0 < said["truncated"] == saved["total"]["truncated"] == len(saved["truncated"])
+    assert said["samples"] == said["packed"] + said["dropped"]
+    shown = lading(*command)
+    assert f"{said['truncated']} (by {said['tokens_cut']:,} tokens)" in shown.stdout
+    refused = lading(*command[:-1], "clip")
+    assert refused.returncode == 2
+    assert "wanted one of drop, truncate" in " ".join(refused.stderr.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import io
-import tempfile
-from functools import cache
-from pathlib import Path
 
-import numpy as np
 import pytest
-import soundfile
 import torch
-from PIL import Image
 
 from lading.errors import SkipSample
 from lading.fields import IGNORE_INDEX
 from lading.loader import Border, Samples
 from lading.materialise import build_pack
-from lading.media import audio, video
-from lading.media.probe import metadata
-from lading.records import Conversation, Encoded, MediaPart, Message, SampleKey, TextPart
+from lading.records import Conversation, Encoded, MediaPart, Message, TextPart
 from lading.sources import Corpus
 from lading.tensors import clip, join, split
 from lading.tokenise.render import messages_for_template
-from lading.toy.drawing import draw_clip
+from tests.families.talks import clip_bytes, make_talk, own_output, picture, sound_bytes, template_of
 from tests.families.targets import TARGETS, border_of
 
 pytestmark = pytest.mark.parametrize("target", TARGETS)
@@ -37,62 +28,33 @@ def _samples(border: Border) -> Samples:
     return Samples(corpus=Corpus.of([]), border=border)
 
 
-def _picture(width: int, height: int, colour: str) -> MediaPart:
-    return MediaPart(kind="image", reference=Image.new("RGB", (width, height), colour))
-
-
-def _talk(index: int, *messages: tuple[str, tuple[object, ...]]) -> Conversation:
-    turns = tuple(
-        Message(
-            role=role,  # type: ignore[arg-type]
-            parts=tuple(TextPart(text=part) if isinstance(part, str) else part for part in parts),  # type: ignore[misc]
-        )
-        for role, parts in messages
-    )
-    return Conversation(key=SampleKey(index=index, source="contract", where=f"talk {index}"), messages=turns)
-
-
-@cache
-def _sound(seconds: float) -> bytes:
-    buffer = io.BytesIO()
-    samples = np.sin(np.arange(int(16_000 * seconds)) / 9).astype(np.float32) * 0.3
-    soundfile.write(buffer, samples, 16_000, format="WAV")
-    return buffer.getvalue()
-
-
 def _sound_talks(border: Border) -> list[Conversation]:
     if "audio" not in border.geometries:
         return []
-    first, second = (MediaPart(kind="audio", reference=_sound(seconds)) for seconds in (1.3, 2.9))
+    first, second = (MediaPart(kind="audio", reference=sound_bytes(seconds)) for seconds in (1.3, 2.9))
     return [
-        _talk(5, ("user", (first, "What is this?")), ("assistant", ("A hum.",))),
-        _talk(6, ("user", (second, "and", first)), ("assistant", ("Two hums.",))),
-        _talk(
+        make_talk(5, ("user", (first, "What is this?")), ("assistant", ("A hum.",))),
+        make_talk(6, ("user", (second, "and", first)), ("assistant", ("Two hums.",))),
+        make_talk(
             9,
             (
                 "user",
-                tuple(MediaPart(kind="audio", reference=_sound(samples / 16_000)) for samples in (16_001, 32_000)),
+                tuple(MediaPart(kind="audio", reference=sound_bytes(samples / 16_000)) for samples in (16_001, 32_000)),
             ),
             ("assistant", ("Odd lengths.",)),
         ),
     ]
 
 
-@cache
-def _clip(frames: int) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "clip.mp4"
-        draw_clip(path, "red", "circle", frames=frames)
-        return path.read_bytes()
-
-
 def _clip_talks(border: Border) -> list[Conversation]:
     if "video" not in border.geometries:
         return []
-    short, long = (MediaPart(kind="video", reference=_clip(frames)) for frames in (9, 40))
+    short, long = (MediaPart(kind="video", reference=clip_bytes(frames)) for frames in (9, 40))
     return [
-        _talk(7, ("user", (short, "What moves?")), ("assistant", ("A circle.",))),
-        _talk(8, ("user", ("Before", long, _picture(90, 50, "red"), "after")), ("assistant", ("A clip, a picture.",))),
+        make_talk(7, ("user", (short, "What moves?")), ("assistant", ("A circle.",))),
+        make_talk(
+            8, ("user", ("Before", long, picture(90, 50, "red"), "after")), ("assistant", ("A clip, a picture.",))
+        ),
     ]
 
 
@@ -100,17 +62,17 @@ def _talks(border: Border) -> list[Conversation]:
     return [
         *_clip_talks(border),
         *_sound_talks(border),
-        _talk(0, ("user", ("What is two plus two?",)), ("assistant", ("Four.",))),
-        _talk(1, ("user", (_picture(120, 90, "red"), "What do you see?")), ("assistant", ("A red picture.",))),
-        _talk(2, ("system", ("Be brief.",)), ("user", ("Hi",)), ("assistant", ("Hello!",))),
-        _talk(
+        make_talk(0, ("user", ("What is two plus two?",)), ("assistant", ("Four.",))),
+        make_talk(1, ("user", (picture(120, 90, "red"), "What do you see?")), ("assistant", ("A red picture.",))),
+        make_talk(2, ("system", ("Be brief.",)), ("user", ("Hi",)), ("assistant", ("Hello!",))),
+        make_talk(
             3,
-            ("user", (_picture(200, 60, "blue"), "and", _picture(64, 150, "green"))),
+            ("user", (picture(200, 60, "blue"), "and", picture(64, 150, "green"))),
             ("assistant", ("Two pictures.", " One is blue.")),
             ("user", ("Which is green?",)),
             ("assistant", ("The second.\n\nSurely.",)),
         ),
-        _talk(4, ("user", ("\nNewlines first?\n",)), ("assistant", ("\nYes, here too.",))),
+        make_talk(4, ("user", ("\nNewlines first?\n",)), ("assistant", ("\nYes, here too.",))),
     ]
 
 
@@ -119,51 +81,10 @@ def _encoded(border: Border) -> list[Encoded]:
     return [samples.encode_conversation(talk) for talk in _talks(border)]
 
 
-def _own(border: Border, talk: Conversation) -> dict[str, torch.Tensor]:
-    """What transformers makes of a talk by itself, from the pictures to the tensors."""
-    messages = messages_for_template(talk.messages, system_as_text=border.family.system_as_text)
-    media = iter(talk.media)
-    for message in messages:
-        for part in message["content"] if isinstance(message["content"], list) else ():
-            if part["type"] == "image":
-                part["image"] = next(media).reference
-            if part["type"] == "audio":
-                part["audio"] = audio.decode(next(media), 16_000)
-    if any(part.kind == "video" for part in talk.media):
-        return _own_with_clips(border, talk, messages)
-    return border.processor.apply_chat_template(  # type: ignore[no-any-return]
-        messages, tokenize=True, return_dict=True, return_tensors="pt", chat_template=_template(border)
-    )
-
-
-def _own_with_clips(border: Border, talk: Conversation, messages: list[dict[str, object]]) -> dict[str, torch.Tensor]:
-    """The same for clips, which transformers would decode with another library: the chosen frames are handed over."""
-    text = border.processor.apply_chat_template(messages, chat_template=_template(border))
-    clips = [part for part in talk.media if part.kind == "video"]
-    chosen = [border.geometries["video"].footprints([video.measure(clip)])[0].frames for clip in clips]
-    pictures = [part.reference for part in talk.media if part.kind == "image"]
-    omni = {"fps": len(chosen[0]) / video.measure(clips[0]).frames * 8.0} if border.family.name == "qwen3_omni" else {}
-    first = border.processor.tokenizer.bos_token
-    return border.processor(  # type: ignore[no-any-return]
-        text=[text],
-        images=[pictures] if pictures else None,
-        videos=[torch.from_numpy(video.decode(c, f)).permute(0, 3, 1, 2) for c, f in zip(clips, chosen, strict=True)],
-        video_metadata=[metadata(video.measure(c), f) for c, f in zip(clips, chosen, strict=True)],
-        do_sample_frames=False,
-        return_tensors="pt",
-        add_special_tokens=not (first and text.startswith(first)),
-        **omni,
-    )
-
-
-def _template(border: Border) -> str:
-    return str(border.processor.chat_template or border.processor.tokenizer.chat_template)
-
-
 def test_ids_and_pixels_equal_the_processors_own(target: tuple[str, str]) -> None:
     border = border_of(target)
     for talk, sample in zip(_talks(border), _encoded(border), strict=True):
-        own = _own(border, talk)
+        own = own_output(border, talk)
         assert sample.tensors["input_ids"].tolist() == own["input_ids"][0].tolist()
         for name in border.family.fields:
             assert name in sample.tensors or name not in own
@@ -187,11 +108,11 @@ def _before_and_after(border: Border, messages: list[dict[str, object]], place: 
     """The prompt of an answer and the talk up to its end, by rendering alone."""
 
     def render(upto: int, **options: object) -> str:
-        text = border.processor.apply_chat_template(messages[:upto], chat_template=_template(border), **options)
+        text = border.processor.apply_chat_template(messages[:upto], chat_template=template_of(border), **options)
         # Phi closes a whole talk with its end token, which nobody says.
         return str(text).removesuffix("<|endoftext|>")
 
-    calm = {"thinking": False} if "thinking" in _template(border) else {}
+    calm = {"thinking": False} if "thinking" in template_of(border) else {}
     prompt = render(place, add_generation_prompt=True, **calm)
     if border.family.name == "step3p7":  # its prompt opens a thought that its written turns do not have
         prompt = prompt.removesuffix("<think>\n")
@@ -300,7 +221,7 @@ def test_clipping_never_separates_a_medium_from_its_tokens(target: tuple[str, st
 
 def test_what_a_tool_says_is_not_the_assistants(target: tuple[str, str]) -> None:
     border = border_of(target)
-    talk = _talk(
+    talk = make_talk(
         0,
         ("user", ("What is the weather?",)),
         ("assistant", ("Let me look.",)),
@@ -321,9 +242,9 @@ def test_what_a_tool_says_is_not_the_assistants(target: tuple[str, str]) -> None
 def test_quoting_a_marker_moves_no_label(target: tuple[str, str], quoted: str) -> None:
     border = border_of(target)
     marker = border.family.turns.open("assistant") if quoted == "opening" else border.family.turns.closing
-    talk = _talk(
+    talk = make_talk(
         0,
-        ("user", (_picture(80, 80, "red"), f"Type {marker} please")),
+        ("user", (picture(80, 80, "red"), f"Type {marker} please")),
         ("assistant", (f"It is {marker} here.",)),
         ("user", ("Thanks",)),
         ("assistant", ("Bye.",)),
@@ -339,7 +260,7 @@ def test_quoting_a_marker_moves_no_label(target: tuple[str, str], quoted: str) -
 def test_a_quoted_pad_is_refused_by_name(target: tuple[str, str]) -> None:
     border = border_of(target)
     pad = border.family.media["image"].pad
-    talk = _talk(0, ("user", (_picture(80, 80, "red"), f"What does {pad} mean?")), ("assistant", ("A pad.",)))
+    talk = make_talk(0, ("user", (picture(80, 80, "red"), f"What does {pad} mean?")), ("assistant", ("A pad.",)))
     with pytest.raises(SkipSample) as caught:
         _samples(border).encode_conversation(talk)
     assert caught.value.reason == "placeholder_in_text"

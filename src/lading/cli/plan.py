@@ -13,6 +13,7 @@ from lading.ledger import Ledger
 from lading.loader import LoaderConfig, Samples, load_processor, read_processor
 from lading.loader.accounts import open_books
 from lading.loader.skip import SkipPolicy
+from lading.loader.truncation import TOO_LONG, fit
 from lading.plan import make_plan, plan_stats
 from lading.plan.file import save_plan
 from lading.plan.knapsack import ALGORITHMS
@@ -21,7 +22,7 @@ from lading.plan.order import PLACINGS
 from lading.sources import open_corpus
 
 SHOWN = 5
-"""Dropped samples that are printed by name; the ledger has all of them."""
+"""Dropped and truncated samples that are printed by name; the ledger has all of them."""
 
 
 def plan(
@@ -38,6 +39,9 @@ def plan(
     ledger: Annotated[
         Path | None, typer.Option(help="Write what became of each sample to this JSON file.", dir_okay=False)
     ] = None,
+    too_long: Annotated[
+        str, typer.Option(help="What becomes of a sample longer than a pack: " + " or ".join(TOO_LONG) + ".")
+    ] = "drop",
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad sample.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
@@ -49,12 +53,14 @@ def plan(
         epoch=epoch,
         algorithm=algorithm,
         placing=placing,
+        too_long=too_long,
         strict=strict,
     )
     border = read_processor(load_processor(processor), family)
     samples = Samples(corpus=open_corpus(meta), border=border, policy=SkipPolicy(strict=strict))
     with progress_bar("counting", len(samples)) as progress:
-        table = samples.count(progress)
+        counted = samples.count(progress)
+    samples, table = fit(samples, counted, limit=config.pack_size, too_long=config.too_long)
     made = make_plan(
         table,
         pack_size=config.pack_size,
@@ -75,15 +81,21 @@ def plan(
         print_json({"family": border.family.name, **asdict(stats)})
     else:
         console.print(plan_table(stats))
-        _print_dropped(books)
+        _print_by_name(books)
     if not stats.packs:
         errors.print("Nothing to train on: every sample was dropped, or there was none.", style="bold red")
         raise typer.Exit(1)
 
 
-def _print_dropped(books: Ledger) -> None:
-    entries = books.entries()
-    for entry in entries[:SHOWN]:
-        errors.print(f"dropped {entry['where']}: {entry['detail']}", markup=False, style="yellow")
-    if len(entries) > SHOWN:
-        errors.print(f"… and {len(entries) - SHOWN:,} more; --ledger FILE names them all", style="yellow")
+def _print_by_name(books: Ledger) -> None:
+    lines = [
+        *(f"dropped {entry['where']}: {entry['detail']}" for entry in books.entries()),
+        *(
+            f"truncated {entry['where']}: kept {entry['kept']} of {entry['tokens']} tokens"
+            for entry in books.truncations()
+        ),
+    ]
+    for line in lines[:SHOWN]:
+        errors.print(line, markup=False, style="yellow")
+    if len(lines) > SHOWN:
+        errors.print(f"… and {len(lines) - SHOWN:,} more; --ledger FILE names them all", style="yellow")

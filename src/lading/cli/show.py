@@ -55,6 +55,8 @@ def plan_table(stats: PlanStats) -> Table:
     )
     if stats.repeated:
         table.add_row("repeats", f"{stats.repeated:,} places of the last step hold a pack that was trained on before")
+    if stats.truncated:
+        table.add_row("truncated", f"{stats.truncated:,} (by {stats.tokens_cut:,} tokens)")
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in stats.dropped_by_reason.items())
     table.add_row("dropped", f"{stats.dropped:,}" + (f" ({reasons})" if reasons else ""))
     return table
@@ -63,7 +65,7 @@ def plan_table(stats: PlanStats) -> Table:
 def ledger_table(ledger: Ledger) -> Table:
     """Where every sample went."""
     table = Table(title="Ledger", title_justify="left", title_style="bold", header_style="dim")
-    for name in ("source", "in", "trained", "replaced", "dropped", "pending", "reasons"):
+    for name in ("source", "in", "trained", "replaced", "dropped", "pending", "truncated", "reasons"):
         table.add_column(name, justify="left" if name in ("source", "reasons") else "right")
     for name, totals in ledger.totals().items():
         table.add_row(name, *_cells(totals))
@@ -74,7 +76,14 @@ def ledger_table(ledger: Ledger) -> Table:
 
 def _cells(totals: SourceTotals) -> list[str]:
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in totals["reasons"].items())
-    numbers = (totals["input"], totals["trained"], totals["replaced"], totals["dropped"], totals["pending"])
+    numbers = (
+        totals["input"],
+        totals["trained"],
+        totals["replaced"],
+        totals["dropped"],
+        totals["pending"],
+        totals["truncated"],
+    )
     return [*(f"{number:,}" for number in numbers), reasons]
 
 

@@ -4,6 +4,7 @@
     border    a processor, read once into typed records
     skip      the one place where any error may become a named skip
     samples   sample number → conversation, length or tensors
+    truncation  over-long samples, cut to what fits
     packs     pack number → pack, in a worker
     accounts  the ledger as an epoch begins
     ranks     which rank this process is

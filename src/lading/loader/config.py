@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, get_args
 
 from lading.errors import ConfigError, UnknownName
 from lading.family import ATTENTIONS, Attention
+from lading.loader.truncation import TOO_LONG, TooLong
 from lading.plan.knapsack import ALGORITHMS
 from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
 from lading.plan.order import PLACINGS
@@ -28,6 +29,7 @@ CHOICES: Final = {
     "algorithm": tuple(ALGORITHMS),
     "placing": tuple(PLACINGS),
     "last_step": get_args(LastStep),
+    "too_long": TOO_LONG,
 }
 """Options that are one of a few names."""
 
@@ -59,6 +61,8 @@ class LoaderConfig:
     last_step: LastStep = "repeat"
     """Where packs do not come out even among the ranks: `repeat` some in the last step, or `drop` those left over. Both
     are named in the ledger."""
+    too_long: TooLong = "drop"
+    """What becomes of a sample longer than a pack: `drop`, or `truncate` it behind the last answer that fits."""
     strict: bool = False
     """Raise at the first bad sample instead of writing it into the ledger."""
     max_failures: int = 100

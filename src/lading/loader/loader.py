@@ -23,6 +23,7 @@ from lading.loader.reviving import Reviving
 from lading.loader.samples import Samples
 from lading.loader.skip import SkipPolicy
 from lading.loader.state import Cursor, check_plan
+from lading.loader.truncation import fit
 from lading.media import placeholder
 from lading.plan import PlanStats, make_plan, plan_stats
 from lading.plan.file import load_plan
@@ -67,7 +68,10 @@ class Loader:
         )
         self._layers = read_layers(self.samples.border.family, model_config, self.config.attention)
         self._work = work or self.samples.border.family.work
-        self.lengths = self.samples.count(progress)
+        counted = self.samples.count(progress)
+        self.samples, self.lengths = fit(
+            self.samples, counted, limit=self.config.pack_size, too_long=self.config.too_long
+        )
         self._given = None if plan is None else check_plan(load_plan(plan), self.config, self.lengths)
         self._latest = self._given
         self._carries_on = False

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lading import media
-from lading.conversation import Layout, read_conversation
+from lading.conversation import Layout, read_conversation, shorten
 from lading.errors import ExactnessError, Reason, SkipSample
 from lading.fields import MEDIA_KINDS, MediaKind
 from lading.lengths import count_lengths
 from lading.loader.border import Border
 from lading.loader.skip import SkipPolicy
 from lading.media import pixels
-from lading.records import Conversation, Dropped, Encoded, Footprint, Length, LengthTable, MediaPart, SampleKey, Size
+from lading.records import (
+    Conversation,
+    Cut,
+    Dropped,
+    Encoded,
+    Footprint,
+    Length,
+    LengthTable,
+    MediaPart,
+    SampleKey,
+    Size,
+)
 from lading.sources import Corpus
 from lading.tokenise import Outline
 
@@ -28,15 +39,18 @@ class Samples:
     corpus: Corpus
     border: Border
     policy: SkipPolicy = field(default_factory=SkipPolicy)
+    cuts: Mapping[int, Cut] = field(default_factory=dict)
+    """Samples of which only a part is used, because they are too long (`loader.truncation`)."""
 
     def __len__(self) -> int:
         return len(self.corpus)
 
     def conversation(self, index: int) -> Conversation:
-        """What sample `index` says."""
+        """What sample `index` says, up to its cut if it has one."""
         config = self.corpus.config(index)
         layout = Layout(columns=config.columns, tags=config.tags, media_dir=config.media_dir)
-        return read_conversation(self.corpus.row(index), layout)
+        whole = read_conversation(self.corpus.row(index), layout)
+        return shorten(whole, self.cuts[index]) if index in self.cuts else whole
 
     def outline(self, indices: Sequence[int]) -> list[Outline | Dropped]:
         """Tokens and labels of many samples, without pixels; what cannot be used says why."""

@@ -41,6 +41,10 @@ class PlanStats:
     """Between the place of a step and its work: 0 is a random order."""
     vision_spread: float
     """How far steps differ in vision, as standard deviation over mean."""
+    truncated: int
+    """Packed samples that were too long and are trained on in part."""
+    tokens_cut: int
+    """What those lost."""
     dropped: int
     dropped_by_reason: dict[str, int]
 
@@ -51,7 +55,7 @@ def plan_stats(plan: PackPlan, table: LengthTable) -> PlanStats:
     for dropped in table.dropped:
         reasons[dropped.reason.value] = reasons.get(dropped.reason.value, 0) + 1
     if len(plan.too_long):
-        reasons["too_long"] = len(plan.too_long)
+        reasons["too_long"] = reasons.get("too_long", 0) + len(plan.too_long)
     tokens = int(plan.tokens.sum())
     stragglers = straggler_factors(plan.costs, plan.order)
     return PlanStats(
@@ -71,6 +75,8 @@ def plan_stats(plan: PackPlan, table: LengthTable) -> PlanStats:
         straggler_vision=stragglers.vision,
         order_correlation=order_correlation(plan),
         vision_spread=vision_spread(plan),
+        truncated=len(table.truncated),
+        tokens_cut=sum(entry.tokens - entry.kept for entry in table.truncated),
         dropped=len(table.dropped) + len(plan.too_long),
         dropped_by_reason=reasons,
     )

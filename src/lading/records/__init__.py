@@ -7,10 +7,21 @@ Importing this module never reaches torch: planning starts fast.
 """
 
 from lading.records.batches import Batch, Document, Encoded, Microbatch, Pack
-from lading.records.lengths import COLUMNS, Dropped, Length, LengthTable, column_type
+from lading.records.lengths import COLUMNS, Dropped, Length, LengthTable, Truncated, column_type
 from lading.records.media import AudioSize, Footprint, ImageSize, MediumSpan, Size, VideoSize
 from lading.records.plans import COSTS, TYPICAL_WORK, PackPlan, Work
-from lading.records.samples import Conversation, MediaPart, Message, Part, Reference, Role, Row, SampleKey, TextPart
+from lading.records.samples import (
+    Conversation,
+    Cut,
+    MediaPart,
+    Message,
+    Part,
+    Reference,
+    Role,
+    Row,
+    SampleKey,
+    TextPart,
+)
 
 __all__ = [
     "COLUMNS",
@@ -19,6 +30,7 @@ __all__ = [
     "AudioSize",
     "Batch",
     "Conversation",
+    "Cut",
     "Document",
     "Dropped",
     "Encoded",
@@ -39,6 +51,7 @@ __all__ = [
     "SampleKey",
     "Size",
     "TextPart",
+    "Truncated",
     "VideoSize",
     "Work",
     "column_type",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.errors import Reason
-from lading.records.samples import SampleKey
+from lading.records.samples import Cut, SampleKey
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,6 +46,18 @@ class Dropped:
     by: tuple[SampleKey, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Truncated:
+    """One sample that was too long and is trained on in part, by name. Law: 0 < kept < tokens."""
+
+    key: SampleKey
+    tokens: int
+    """Of the whole sample."""
+    kept: int
+    """Of the part that is trained on."""
+    cut: Cut
+
+
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class LengthTable:
     """The corpus in integers. Law: row i is sample i; a sample that cannot be counted has 0 tokens and a `Dropped`."""
@@ -64,6 +76,8 @@ class LengthTable:
     frames: NDArray[np.int32]
     audios: NDArray[np.int32]
     dropped: tuple[Dropped, ...] = ()
+    truncated: tuple[Truncated, ...] = ()
+    """Samples whose row is that of the part which is trained on."""
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -91,7 +105,7 @@ class LengthTable:
             for name in COLUMNS
         }
         first = np.broadcast_to(np.zeros((), np.int32), samples) if source is None else source
-        return cls(sources=tuple(sources), source=first, dropped=tuple(dropped), **every)
+        return cls(sources=tuple(sources), source=first, dropped=tuple(dropped), truncated=(), **every)
 
 
 def column_type(name: str) -> type[np.signedinteger[Any]]:

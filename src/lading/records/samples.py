@@ -62,6 +62,16 @@ class Message:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Cut:
+    """How much of a conversation is kept. Law: the last message kept is an assistant's, and no part is cut in two."""
+
+    messages: int
+    """Messages kept, the last one included."""
+    parts: int
+    """Parts kept of that last message."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Conversation:
     """What a sample says, independent of any storage format. Law: it has at least one assistant message."""
 

@@ -78,12 +78,13 @@ def _rows(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def _ledger(ledger: Ledger) -> str:
-    names = ("input", "trained", "replaced", "dropped", "pending")
+    names = ("input", "trained", "replaced", "dropped", "pending", "truncated")
     head = "".join(f"<th>{name}</th>" for name in ("source", *names))
     rows = [*ledger.totals().items(), ("all", ledger.total())]
     body = "".join(
         f"<tr><td>{escape(source)}</td><td>{totals['input']}</td><td>{totals['trained']}</td>"
-        f"<td>{totals['replaced']}</td><td>{totals['dropped']}</td><td>{totals['pending']}</td></tr>"
+        f"<td>{totals['replaced']}</td><td>{totals['dropped']}</td><td>{totals['pending']}</td>"
+        f"<td>{totals['truncated']}</td></tr>"
         for source, totals in rows
     )
     return f"<table><tr>{head}</tr>{body}</table>"
