@@ -232,7 +232,7 @@ class _Books:
         trained = torch.nonzero(labels != IGNORE_INDEX).flatten()
         width = batch.tensor("input_ids").shape[1]
         try:
-            own, seen = token_losses(self.model, batch, trained.tolist(), labels[trained].tolist())
+            own, seen = token_losses(self.model, batch.inputs, trained.tolist(), labels[trained].tolist())
             noticed = notices(self.model, batch, found, seen.hidden, samples.border.family.table, self.fixed)
         except (Refused, ExactnessError) as refused:
             self.differences += [place.differs("loss", f"alone accepted, packed: {refused.found}") for place in found]

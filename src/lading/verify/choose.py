@@ -15,7 +15,7 @@ def spread(corpus: Corpus, limit: int) -> list[int]:
     """The numbers of at most `limit` samples, the first and the last among them."""
     if limit < 1:
         raise ConfigError(found=f"limit {limit}", wanted="at least one sample", where="verify")
-    return np.linspace(0, len(corpus) - 1, min(limit, len(corpus))).astype(np.int64).tolist()
+    return [int(place) for place in np.linspace(0, len(corpus) - 1, min(limit, len(corpus)))]
 
 
 def part_of(corpus: Corpus, indices: Sequence[int]) -> Corpus:

@@ -46,7 +46,7 @@ def run(model: Any, inputs: Mapping[str, Any], tokens: Tensor | None = None) -> 
     device = model.device
     wanted = torch.zeros(1, dtype=torch.long) if tokens is None else tokens
     moved = {
-        name: value.to(device) if isinstance(value, Tensor) else value
+        name: _moved(value, device)
         for name, value in inputs.items()
         if name not in ("labels", "shift_labels")  # the model's own loss would want all logits
     }
@@ -59,6 +59,13 @@ def run(model: Any, inputs: Mapping[str, Any], tokens: Tensor | None = None) -> 
                 found=f"inputs that {type(model).__name__} refuses ({type(error).__name__}: {said})"
             ) from error
     return Seen(hidden=seen["hidden"], positions=seen.get("positions"), logits=logits[0].float())
+
+
+def _moved(value: Any, device: torch.device) -> Any:
+    """A tensor, or the masks of several kinds of layers, where the model is; anything else as it is."""
+    if isinstance(value, Mapping):
+        return {name: tensor.to(device) for name, tensor in value.items()}
+    return value.to(device) if isinstance(value, Tensor) else value
 
 
 def token_losses(

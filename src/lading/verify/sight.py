@@ -47,7 +47,7 @@ def notices(
     """What every document of a batch notices; `hidden` [B, S, D] is what the model makes of the batch as it is."""
     result = [Notice() for _ in found]
     for group in groups(len(found)):
-        changed = run(model, perturbed(batch, found, group, fields, fixed)).hidden
+        changed = run(model, perturbed(batch, found, group, fields, fixed).inputs).hidden
         moved = (changed - hidden).abs().amax(-1)
         for number, (place, notice) in enumerate(zip(found, result, strict=True)):
             most = place.of(moved).max().item()
@@ -82,7 +82,11 @@ def _negated(
     parts = split(media, documents, fields)
     for number in group:
         parts[number] = {
-            name: -tensor if tensor.is_floating_point() and tensor.ndim > 1 else tensor
-            for name, tensor in parts[number].items()
+            name: -tensor if _are_features(name, tensor) else tensor for name, tensor in parts[number].items()
         }
     return join(parts, fields)
+
+
+def _are_features(name: str, tensor: Tensor) -> bool:
+    """Pixels and sounds; masks may be numbers with a point too, but say where features are."""
+    return tensor.is_floating_point() and tensor.ndim > 1 and "mask" not in name
