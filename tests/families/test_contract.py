@@ -18,13 +18,13 @@ from lading.errors import SkipSample
 from lading.fields import IGNORE_INDEX
 from lading.loader import Border, Samples
 from lading.materialise import build_pack
-from lading.media import audio, video
-from lading.media.probe import metadata
 from lading.records import Conversation, Encoded, MediaPart, Message, SampleKey, TextPart
 from lading.sources import Corpus
 from lading.tensors import clip, join, split
 from lading.tokenise.render import messages_for_template
 from lading.toy.drawing import draw_clip
+from lading.verify.alone import chat_template, own_inputs
+from lading.verify.labels import labels_alone
 from tests.families.targets import TARGETS, border_of
 
 pytestmark = pytest.mark.parametrize("target", TARGETS)
@@ -120,44 +120,8 @@ def _encoded(border: Border) -> list[Encoded]:
 
 
 def _own(border: Border, talk: Conversation) -> dict[str, torch.Tensor]:
-    """What transformers makes of a talk by itself, from the pictures to the tensors."""
-    messages = messages_for_template(talk.messages, system_as_text=border.family.system_as_text)
-    media = iter(talk.media)
-    for message in messages:
-        for part in message["content"] if isinstance(message["content"], list) else ():
-            if part["type"] == "image":
-                part["image"] = next(media).reference
-            if part["type"] == "audio":
-                part["audio"] = audio.decode(next(media), 16_000)
-    if any(part.kind == "video" for part in talk.media):
-        return _own_with_clips(border, talk, messages)
-    return border.processor.apply_chat_template(  # type: ignore[no-any-return]
-        messages, tokenize=True, return_dict=True, return_tensors="pt", chat_template=_template(border)
-    )
-
-
-def _own_with_clips(border: Border, talk: Conversation, messages: list[dict[str, object]]) -> dict[str, torch.Tensor]:
-    """The same for clips, which transformers would decode with another library: the chosen frames are handed over."""
-    text = border.processor.apply_chat_template(messages, chat_template=_template(border))
-    clips = [part for part in talk.media if part.kind == "video"]
-    chosen = [border.geometries["video"].footprints([video.measure(clip)])[0].frames for clip in clips]
-    pictures = [part.reference for part in talk.media if part.kind == "image"]
-    omni = {"fps": len(chosen[0]) / video.measure(clips[0]).frames * 8.0} if border.family.name == "qwen3_omni" else {}
-    first = border.processor.tokenizer.bos_token
-    return border.processor(  # type: ignore[no-any-return]
-        text=[text],
-        images=[pictures] if pictures else None,
-        videos=[torch.from_numpy(video.decode(c, f)).permute(0, 3, 1, 2) for c, f in zip(clips, chosen, strict=True)],
-        video_metadata=[metadata(video.measure(c), f) for c, f in zip(clips, chosen, strict=True)],
-        do_sample_frames=False,
-        return_tensors="pt",
-        add_special_tokens=not (first and text.startswith(first)),
-        **omni,
-    )
-
-
-def _template(border: Border) -> str:
-    return str(border.processor.chat_template or border.processor.tokenizer.chat_template)
+    """What transformers makes of a talk by itself, from the media to the tensors."""
+    return own_inputs(border, talk, _samples(border).footprints(talk))
 
 
 def test_ids_and_pixels_equal_the_processors_own(target: tuple[str, str]) -> None:
@@ -187,11 +151,11 @@ def _before_and_after(border: Border, messages: list[dict[str, object]], place: 
     """The prompt of an answer and the talk up to its end, by rendering alone."""
 
     def render(upto: int, **options: object) -> str:
-        text = border.processor.apply_chat_template(messages[:upto], chat_template=_template(border), **options)
+        text = border.processor.apply_chat_template(messages[:upto], chat_template=chat_template(border), **options)
         # Phi closes a whole talk with its end token, which nobody says.
         return str(text).removesuffix("<|endoftext|>")
 
-    calm = {"thinking": False} if "thinking" in _template(border) else {}
+    calm = {"thinking": False} if "thinking" in chat_template(border) else {}
     prompt = render(place, add_generation_prompt=True, **calm)
     if border.family.name == "step3p7":  # its prompt opens a thought that its written turns do not have
         prompt = prompt.removesuffix("<think>\n")
@@ -221,6 +185,14 @@ def test_labels_equal_an_independent_derivation(target: tuple[str, str]) -> None
                 if len(before) <= start and end <= stop:
                     expected[token] = encoding["input_ids"][token]
         assert sample.tensors["labels"].tolist() == expected
+
+
+def test_labels_equal_what_changes_with_the_answers(target: tuple[str, str]) -> None:
+    """The derivation that `lading verify` uses, which also knows answers that begin with a newline."""
+    border = border_of(target)
+    for talk, sample in zip(_talks(border), _encoded(border), strict=True):
+        ids = sample.tensors["input_ids"].tolist()
+        assert sample.tensors["labels"].tolist() == labels_alone(border, talk, ids)
 
 
 def _labels_by_prefixes(border: Border, talk: Conversation, sample: Encoded) -> list[int]:

@@ -16,7 +16,7 @@ from lading.media import audio, image, video
 from lading.media.pixels import clip_frames, of_kind, sampling_rate
 from lading.media.probe import metadata
 from lading.media.video import HEARD
-from lading.records import Conversation, Footprint
+from lading.records import Conversation, Footprint, Message
 from lading.tokenise.render import messages_for_template
 
 TYPES = ("mm_token_type_ids", "token_type_ids")
@@ -29,10 +29,16 @@ def chat_template(border: Border) -> str:
     return str(border.processor.chat_template or border.processor.tokenizer.chat_template)
 
 
-def rendered(border: Border, conversation: Conversation) -> str:
-    """What the processor's own chat template makes of a conversation."""
-    messages = messages_for_template(conversation.messages, system_as_text=border.family.system_as_text)
-    return str(border.processor.apply_chat_template(messages, chat_template=chat_template(border), tokenize=False))
+def rendered(border: Border, messages: tuple[Message, ...], *, prompt: bool = False) -> str:
+    """What the processor's own chat template makes of messages; with `prompt`, up to where the next answer begins."""
+    return str(
+        border.processor.apply_chat_template(
+            messages_for_template(messages, system_as_text=border.family.system_as_text),
+            chat_template=chat_template(border),
+            add_generation_prompt=prompt,
+            tokenize=False,
+        )
+    )
 
 
 def own_inputs(border: Border, conversation: Conversation, footprints: list[Footprint]) -> dict[str, Tensor]:
@@ -62,7 +68,7 @@ def _without_clips(border: Border, conversation: Conversation) -> dict[str, Tens
 
 def _with_clips(border: Border, conversation: Conversation, footprints: list[Footprint]) -> dict[str, Tensor]:
     processor, parts = border.processor, conversation.media
-    text, first = rendered(border, conversation), processor.tokenizer.bos_token
+    text, first = rendered(border, conversation.messages), processor.tokenizer.bos_token
     clips = of_kind("video", parts, footprints)
     pictures = [image.decode(part) for part in parts if part.kind == "image"]
     heard = any(footprint.sound is not None for _, footprint in clips)

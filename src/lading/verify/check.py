@@ -63,7 +63,7 @@ def verify(
     the processor and the model make of it alone. `through` is what a training loop does to batches between the loader
     and the model, if anything: it is verified too.
 
-        lading.verify("corpus/meta.json", "toy:qwen2_5_vl", pack_size=1024).holds
+        verify("corpus/meta.json", "toy:qwen2_5_vl", pack_size=1024).holds
     """
     started = time.monotonic()
     opened = corpus if isinstance(corpus, Corpus) else open_corpus(corpus)

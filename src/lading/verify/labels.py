@@ -1,7 +1,8 @@
 """What is trained on, found without looking for a marker: change what the assistant says, and see what changes.
 
 Every answer in turn is put aside for a mark that nobody writes. What stands before and behind the mark in the rendered
-text stands before and behind the answer too; with the closing marker, that is what the assistant says.
+text stands before and behind the answer too; with the closing marker, that is what the assistant says. (A space that
+the template writes in front of it is said too, unless the prompt of an answer ends in it.)
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import replace
 from lading.errors import Reason, SkipSample
 from lading.fields import IGNORE_INDEX
 from lading.loader import Border
-from lading.records import Conversation, MediaPart, TextPart
+from lading.records import Conversation, MediaPart, Message, TextPart
 from lading.verify.alone import rendered
 
 STRANGER = "\ue000"
@@ -26,8 +27,13 @@ Span = tuple[int, int]
 
 def labels_alone(border: Border, conversation: Conversation, ids: Sequence[int]) -> list[int]:
     """The labels of a conversation whose tokens are `ids`, unshifted. `SkipSample` where the template does not tell."""
-    text = rendered(border, conversation)
-    spans = list(_answers(border, conversation, text))
+    from jinja2 import TemplateError
+
+    text = rendered(border, conversation.messages)
+    try:
+        spans = list(_answers(border, conversation, text))
+    except TemplateError as error:
+        raise _untold(conversation, f"a chat template that refuses another answer ({error})") from error
     tokenizer = border.processor.tokenizer
     first = tokenizer.bos_token
     plain = tokenizer(text, add_special_tokens=not (first and text.startswith(first)), return_offsets_mapping=True)
@@ -58,15 +64,21 @@ def _answers(border: Border, conversation: Conversation, text: str) -> Iterator[
             continue
         if any(isinstance(part, MediaPart) for part in message.parts):
             raise _untold(conversation, "an answer that shows a medium")
-        stranger = replace(message, parts=(TextPart(text=STRANGER),))
-        messages = (*conversation.messages[:place], stranger, *conversation.messages[place + 1 :])
-        before, found, behind = rendered(border, replace(conversation, messages=messages)).partition(STRANGER)
+        earlier, stranger = conversation.messages[:place], replace(message, parts=(TextPart(text=STRANGER),))
+        changed = rendered(border, (*earlier, stranger, *conversation.messages[place + 1 :]))
+        before, found, behind = changed.partition(STRANGER)
         if not (found and text.startswith(before) and text.endswith(behind)):
             raise _untold(conversation, "a chat template that writes more than the answer when an answer changes")
-        start, stop = len(before), len(text) - len(behind)
+        stop = len(text) - len(behind)
         gap, closed, _ = behind.partition(closing)
         ends = stop + len(gap) + len(closing) if closed and not gap.strip() else len(text)
-        yield start, ends
+        yield _beginning(border, earlier, before), ends
+
+
+def _beginning(border: Border, earlier: tuple[Message, ...], before: str) -> int:
+    """Where an answer begins that `before` stands in front of: behind its prompt, if only blanks lie between."""
+    prompt = rendered(border, earlier, prompt=True) if earlier else before
+    return len(prompt) if before.startswith(prompt) and not before[len(prompt) :].strip() else len(before)
 
 
 def _segments(border: Border, text: str, offsets: Sequence[Span]) -> Iterator[Span]:
