@@ -43,7 +43,7 @@ def test_every_option_of_the_readme_exists() -> None:
     from lading.cli.app import app
 
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for command in ("plan", "families", "demo"):
+    for command in ("plan", "verify", "families", "demo"):
         line = next(line for line in text.splitlines() if line.startswith(f"lading {command}"))
         shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
         for option in re.findall(r"--[a-z-]+", line):

@@ -15,7 +15,9 @@ from lading.records import Conversation, Encoded, MediaPart, Message, TextPart
 from lading.sources import Corpus
 from lading.tensors import clip, join, split
 from lading.tokenise.render import messages_for_template
-from tests.families.talks import clip_bytes, make_talk, own_output, picture, sound_bytes, template_of
+from lading.verify.alone import chat_template
+from lading.verify.labels import labels_alone
+from tests.families.talks import clip_bytes, make_talk, own_output, picture, sound_bytes
 from tests.families.targets import TARGETS, border_of
 
 pytestmark = pytest.mark.parametrize("target", TARGETS)
@@ -108,11 +110,11 @@ def _before_and_after(border: Border, messages: list[dict[str, object]], place: 
     """The prompt of an answer and the talk up to its end, by rendering alone."""
 
     def render(upto: int, **options: object) -> str:
-        text = border.processor.apply_chat_template(messages[:upto], chat_template=template_of(border), **options)
+        text = border.processor.apply_chat_template(messages[:upto], chat_template=chat_template(border), **options)
         # Phi closes a whole talk with its end token, which nobody says.
         return str(text).removesuffix("<|endoftext|>")
 
-    calm = {"thinking": False} if "thinking" in template_of(border) else {}
+    calm = {"thinking": False} if "thinking" in chat_template(border) else {}
     prompt = render(place, add_generation_prompt=True, **calm)
     if border.family.name == "step3p7":  # its prompt opens a thought that its written turns do not have
         prompt = prompt.removesuffix("<think>\n")
@@ -142,6 +144,14 @@ def test_labels_equal_an_independent_derivation(target: tuple[str, str]) -> None
                 if len(before) <= start and end <= stop:
                     expected[token] = encoding["input_ids"][token]
         assert sample.tensors["labels"].tolist() == expected
+
+
+def test_labels_equal_what_changes_with_the_answers(target: tuple[str, str]) -> None:
+    """The derivation that `lading verify` uses, which also knows answers that begin with a newline."""
+    border = border_of(target)
+    for talk, sample in zip(_talks(border), _encoded(border), strict=True):
+        ids = sample.tensors["input_ids"].tolist()
+        assert sample.tensors["labels"].tolist() == labels_alone(border, talk, ids)
 
 
 def _labels_by_prefixes(border: Border, talk: Conversation, sample: Encoded) -> list[int]:

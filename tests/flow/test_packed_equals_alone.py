@@ -16,6 +16,7 @@ from lading.loader.border import read_layers
 from lading.materialise import build_pack
 from lading.records import Dropped, Encoded
 from lading.sources import open_corpus
+from lading.verify.models import loud
 from tests.support.alone import loss_alone, losses_packed
 
 TOLERANCE = 1e-5
@@ -37,15 +38,6 @@ def _samples(meta: Path, name: str) -> Samples:
     return Samples(corpus=open_corpus(meta), border=read_processor(load_processor(f"toy:{name}")))
 
 
-def _loud(model: torch.nn.Module) -> torch.nn.Module:
-    """Large weights, so that a leak between documents shows in the logits."""
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.ndim > 1:
-                parameter.mul_(4.0)
-    return model.eval()
-
-
 def _encoded(samples: Samples) -> list[Encoded]:
     """Pictures, albums of several, clips where the family takes them, and plain talk: every kind beside every other."""
     chosen = [*range(3), *range(12, 15), *range(18, 21), *range(21, 25)]
@@ -64,7 +56,7 @@ def _encoded(samples: Samples) -> list[Encoded]:
 def test_loss_per_document(meta: Path, name: str, attention: Attention, implementation: str) -> None:
     samples = _samples(meta, name)
     border = samples.border
-    model = _loud(toy.model(name))
+    model = loud(toy.model(name))
     if name == "phi4_mm":  # under sdpa its vision tower is causal for pictures without padding: the model's own effect
         model.set_attn_implementation({"": implementation, "vision_config": "eager"})
     else:
@@ -133,7 +125,7 @@ def _own_masks(model: Any, sample: Encoded, processor: Any) -> dict[str, torch.T
 
 def test_the_models_own_loss_is_the_mean_over_all_trained_tokens(samples: Samples) -> None:
     border = samples.border
-    model = _loud(toy.model("qwen2_5_vl"))
+    model = loud(toy.model("qwen2_5_vl"))
     encoded = _encoded(samples)
     pack = build_pack(encoded, fields=border.family.table, three_way=border.three_way)
     batch = collate_packs([pack], fields=border.family.table, pad_token=border.pad_token)
@@ -147,7 +139,7 @@ def test_the_models_own_loss_is_the_mean_over_all_trained_tokens(samples: Sample
 
 def test_padded_batches_agree_too(samples: Samples) -> None:
     border = samples.border
-    model = _loud(toy.model("qwen2_5_vl"))
+    model = loud(toy.model("qwen2_5_vl"))
     encoded = _encoded(samples)[:5]
     singles = [build_pack([sample], fields=border.family.table, three_way=border.three_way) for sample in encoded]
     batch = collate_samples(singles, fields=border.family.table, pad_token=border.pad_token)
@@ -160,7 +152,7 @@ class TestTheCheckCanFail:
 
     def _worst(self, samples: Samples, fault: str) -> float:
         border = samples.border
-        model = _loud(toy.model("qwen2_5_vl"))
+        model = loud(toy.model("qwen2_5_vl"))
         encoded = _encoded(samples)
         pack = build_pack(encoded, fields=border.family.table, three_way=border.three_way)
         batch = collate_packs([pack], fields=border.family.table, pad_token=border.pad_token, attention="mask")
@@ -192,7 +184,7 @@ def test_a_placeholder_changes_no_loss(name: str, meta: Path) -> None:
     from lading import Loader
 
     talks = meta.parent / "talks.jsonl"
-    model = _loud(toy.model(name))
+    model = loud(toy.model(name))
     plain = Loader(talks, f"toy:{name}", pack_size=256)
     shown = Loader(talks, f"toy:{name}", pack_size=256, placeholder_media=True)
     media = {field for field in families.find(name).fields if "pixel_values" in field}

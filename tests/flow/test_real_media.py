@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
-from typing import Any
 
 import pytest
 import torch
 
+from lading import toy
 from lading.collate import collate_packs
 from lading.loader import Loader, load_processor
 from lading.materialise import build_pack
@@ -29,12 +28,6 @@ CASES = [
 ]
 
 
-def small_model(name: str, processor: Any) -> Any:
-    """The family's own model class, small, for the real vocabulary."""
-    torch.manual_seed(0)
-    return import_module(f"lading.toy.{name}").make_model(processor).eval()
-
-
 @needs_shared
 @pytest.mark.slow
 @pytest.mark.parametrize(
@@ -47,7 +40,7 @@ def test_real_media_train_packed_as_alone(data: str, name: str) -> None:
     loader.ledger.check()
     assert loader.ledger.total()["trained"] == len(json.loads(path.read_text()))
     samples = loader.samples
-    model = small_model(name, samples.border.processor)
+    model = toy.fitted(name, samples.border.processor).eval()
     with torch.no_grad():
         assert all(torch.isfinite(model(**batch).loss) for batch in batches)
     encoded = [sample for sample in map(samples.encode, range(len(samples))) if isinstance(sample, Encoded)]

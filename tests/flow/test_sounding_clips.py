@@ -151,9 +151,5 @@ def test_a_clip_without_sound_is_named(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.xdist_group("real-media-qwen3_omni")
 def test_the_real_processor_agrees(clip: Path) -> None:
-    from importlib import import_module
-
     processor = load_processor(str(processor_folder("qwen3_omni")))
-    torch.manual_seed(0)
-    model = import_module("lading.toy.qwen3_omni").make_model(processor).eval()
-    check(clip, processor, model)
+    check(clip, processor, toy.fitted("qwen3_omni", processor).eval())

@@ -10,6 +10,7 @@ from lading.cli.demo import demo
 from lading.cli.families import families
 from lading.cli.plan import plan
 from lading.cli.show import errors
+from lading.cli.verify import verify
 from lading.errors import LadingError
 
 app = typer.Typer(
@@ -22,6 +23,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(plan)
+app.command()(verify)
 app.command()(families)
 
 

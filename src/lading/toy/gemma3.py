@@ -58,6 +58,7 @@ def make_model(processor: Any) -> Any:
 
     tokenizer = processor.tokenizer
     token = tokenizer.convert_tokens_to_ids
+    side = processor.image_processor.size["height"]
     config = Gemma3Config(
         text_config=decoder(
             tokenizer,
@@ -65,8 +66,8 @@ def make_model(processor: Any) -> Any:
             layer_types=["sliding_attention", "full_attention"],
             query_pre_attn_scalar=16,
         ),
-        vision_config=encoder(model_type="siglip_vision_model", image_size=SIDE, patch_size=14, vision_use_head=False),
-        mm_tokens_per_image=4,
+        vision_config=encoder(model_type="siglip_vision_model", image_size=side, patch_size=14, vision_use_head=False),
+        mm_tokens_per_image=processor.image_seq_length,
         boi_token_index=token("<start_of_image>"),
         eoi_token_index=token("<end_of_image>"),
         image_token_index=token("<image_soft_token>"),

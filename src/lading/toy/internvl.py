@@ -43,11 +43,12 @@ def make_model(processor: Any) -> Any:
     from transformers import InternVLConfig, InternVLForConditionalGeneration
 
     tokenizer = processor.tokenizer
+    tile = processor.image_processor.size["height"]
     config = InternVLConfig(
         text_config=decoder(tokenizer, model_type="qwen2"),
-        vision_config=encoder(image_size=(TILE, TILE), patch_size=(14, 14)),
+        vision_config=encoder(image_size=(tile, tile), patch_size=(14, 14)),
         image_token_id=tokenizer.convert_tokens_to_ids("<IMG_CONTEXT>"),
-        image_seq_length=4,
+        image_seq_length=processor.image_seq_length,
         tie_word_embeddings=False,
     )
     return InternVLForConditionalGeneration(config)

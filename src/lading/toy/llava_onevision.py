@@ -37,11 +37,12 @@ def make_model(processor: Any) -> Any:
 
     tokenizer = processor.tokenizer
     token = tokenizer.convert_tokens_to_ids
+    tile = processor.image_processor.size["height"]
     config = LlavaOnevisionConfig(
         text_config=decoder(tokenizer, model_type="qwen2"),
-        vision_config=encoder(model_type="siglip_vision_model", image_size=TILE, patch_size=14, vision_use_head=False),
+        vision_config=encoder(model_type="siglip_vision_model", image_size=tile, patch_size=14, vision_use_head=False),
         image_token_index=token("<image>"),
         video_token_index=token("<video>"),
-        image_grid_pinpoints=GRIDS,
+        image_grid_pinpoints=processor.image_processor.image_grid_pinpoints,
     )
     return LlavaOnevisionForConditionalGeneration(config)

@@ -43,8 +43,13 @@ def processor(name: str) -> Any:
 
 def model(name: str, *, seed: int = 0) -> Any:
     """A small model of a family, with random weights drawn from `seed`; the global generator is left as it was."""
+    return fitted(name, processor(name), seed=seed)
+
+
+def fitted(name: str, processor: Any, *, seed: int = 0) -> Any:
+    """The same for any processor of the family, a real one too: its vocabulary, its tokens, its tiles and patches."""
     import torch
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return _recipe(name).make_model(processor(name))
+        return _recipe(name).make_model(processor)

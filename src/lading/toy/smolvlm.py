@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from lading.toy.shapes import decoder, encoder
@@ -56,9 +57,12 @@ def make_model(processor: Any) -> Any:
     from transformers import Idefics3Config, Idefics3ForConditionalGeneration
 
     tokenizer = processor.tokenizer
+    tile = processor.image_processor.max_image_size["longest_edge"]
+    # A tile is this many tokens high and wide, each of them two patches by two, however large that makes a patch.
+    tokens = math.isqrt(processor.image_seq_len)
     config = Idefics3Config(
         text_config=decoder(tokenizer, model_type="llama"),
-        vision_config=encoder(image_size=TILE, patch_size=14),
+        vision_config=encoder(image_size=tile, patch_size=tile // tokens // 2),
         image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
         scale_factor=2,
     )

@@ -1,0 +1,83 @@
+"""`lading verify`: whether packed = unpacked, on the user's own data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from lading.cli.show import console, errors, print_json, progress_bar
+from lading.errors import UnknownName
+from lading.family import ATTENTIONS
+
+LIMIT = 64
+SHOWN = 8
+"""Differences that are printed by name; `--json` has all of them."""
+
+
+def verify(
+    meta: Annotated[Path, typer.Argument(help="A meta .json, a .json array or a .jsonl file of conversations.")],
+    processor: Annotated[str, typer.Option(help="A processor folder, a hub id, or toy:NAME.")],
+    pack_size: Annotated[int, typer.Option(help="Tokens in a pack.")],
+    limit: Annotated[int, typer.Option(help="Samples to look at, spread over the corpus.", min=1)] = LIMIT,
+    model: Annotated[str, typer.Option(help="small: made on the spot; or a model folder or hub id.")] = "small",
+    attention: Annotated[str, typer.Option(help="One of: " + ", ".join(ATTENTIONS) + ".")] = "positions",
+    family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
+    tolerance: Annotated[float | None, typer.Option(help="Largest difference of a loss that is none.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Prove that packed = unpacked on your data: tokens, labels, positions, sight, loss. Exit code 1: it is not."""
+    from lading.verify import verify as check
+
+    if attention not in ATTENTIONS:
+        raise UnknownName(kind="attention", name=attention, known=ATTENTIONS, where="verify")
+    chosen = next(name for name in ATTENTIONS if name == attention)
+    with progress_bar("comparing", limit) as progress:
+        found = check(
+            meta,
+            processor,
+            pack_size=pack_size,
+            limit=limit,
+            model=model,
+            attention=chosen,
+            family=family,
+            tolerance=tolerance,
+            progress=progress,
+        )
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        console.print(_table(found))
+        for difference in found.differences[:SHOWN]:
+            errors.print(f"differs {difference}", markup=False, style="red")
+        if len(found.differences) > SHOWN:
+            errors.print(f"… and {len(found.differences) - SHOWN:,} more; --json names them all", style="red")
+    if not found.holds:
+        raise typer.Exit(1)
+
+
+def _table(found: Any) -> Table:
+    title = "Packed = unpacked" if found.holds else "Packed ≠ unpacked"
+    table = Table(title=title, title_justify="left", title_style="bold", show_header=False)
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    table.add_row("documents", f"{found.documents:,} of {found.samples:,} samples, in {found.packs:,} packs")
+    for aspect in ("tokens", "labels", "positions", "pixels"):
+        differing = found.differing(aspect)
+        table.add_row(aspect, f"{differing:,} documents differ" if differing else "equal")
+    table.add_row(
+        "loss",
+        f"at most {found.max_abs_loss_diff:.1e} apart, over {found.losses:,} documents (tolerance {found.tolerance:g})",
+    )
+    table.add_row(
+        "sight", f"{found.differing('sight'):,} documents see another (moved by {found.max_abs_sight_diff:.1e})"
+    )
+    table.add_row("lost", f"{found.differing('lost'):,}")
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in found.dropped.items())
+    table.add_row("dropped", reasons or "0")
+    for what, count in found.not_run.items():
+        table.add_row("not compared", f"{count:,} documents: {what}")
+    table.add_row("with", f"{found.family}, {found.model} model, attention by {found.attention}, {found.seconds:.1f} s")
+    return table

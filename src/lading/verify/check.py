@@ -1,0 +1,271 @@
+"""The whole of it, over a corpus."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lading.errors import CorpusError, ExactnessError
+from lading.family import Attention
+from lading.fields import IGNORE_INDEX
+from lading.loader import Loader, Samples, load_processor, read_processor
+from lading.records import Batch, Dropped
+from lading.sources import Corpus, open_corpus
+from lading.verify.choose import part_of, spread
+from lading.verify.compare import (
+    Alone,
+    Place,
+    alone,
+    compare_labels,
+    compare_pixels,
+    compare_positions,
+    compare_tails,
+    compare_tokens,
+    places,
+)
+from lading.verify.forward import Refused, Seen, run, token_losses
+from lading.verify.models import SMALL, load_model
+from lading.verify.result import Difference, Verification
+from lading.verify.sight import notices
+
+LIMIT = 64
+TOLERANCE = {True: 1e-5, False: 1e-3}
+"""By whether the model is small: what float32 rounds differently over two layers, and over dozens."""
+LEAK = 1e-3
+"""Hidden states move by less than this where another document is changed; a leak moves them by whole numbers."""
+
+Through = Callable[[Iterable[Batch]], Iterable[Batch]]
+
+
+def verify(
+    corpus: str | Path | Corpus,
+    processor: Any,
+    *,
+    pack_size: int,
+    limit: int = LIMIT,
+    model: str = SMALL,
+    attention: Attention = "positions",
+    family: str | None = None,
+    tolerance: float | None = None,
+    through: Through = lambda batches: batches,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Verification:
+    """Whether the documents of a corpus are in their packs what they are alone.
+
+    `limit` samples, spread over the corpus, are planned, packed and collated by a `Loader`; each is compared with what
+    the processor and the model make of it alone. `through` is what a training loop does to batches between the loader
+    and the model, if anything: it is verified too.
+
+        verify("corpus/meta.json", "toy:qwen2_5_vl", pack_size=1024).holds
+    """
+    started = time.monotonic()
+    opened = corpus if isinstance(corpus, Corpus) else open_corpus(corpus)
+    border = read_processor(load_processor(processor), family)
+    chosen = part_of(opened, spread(opened, limit))
+    samples = Samples(corpus=chosen, border=border)
+    loaded = load_model(model, border)
+    books = _Books(
+        model=loaded,
+        tolerance=TOLERANCE[model == SMALL] if tolerance is None else tolerance,
+        fixed=torch.tensor(sorted(border.processor.tokenizer.get_added_vocab().values())),
+    )
+    lots = _lots(samples, loaded)
+    for lot in lots:
+        try:
+            loader = Loader(
+                part_of(chosen, lot.indices),
+                border.processor,
+                family=family,
+                model_config=loaded.config,
+                pack_size=pack_size,
+                attention=attention,
+                rank=0,
+                world_size=1,
+            )
+        except CorpusError:
+            if len(lots) == 1:
+                raise
+            books.dropped["nothing to train on"] += len(lot.indices)
+            continue
+        books.read(loader, lot.refusal, through, progress)
+    return Verification(
+        samples=len(chosen),
+        documents=books.documents,
+        packs=books.packs,
+        differences=tuple(books.differences),
+        max_abs_loss_diff=books.loss,
+        max_abs_sight_diff=books.sight,
+        losses=books.losses,
+        not_run=dict(books.not_run),
+        dropped=dict(books.dropped),
+        tolerance=books.tolerance,
+        family=border.family.name,
+        model=model,
+        attention=attention,
+        seconds=time.monotonic() - started,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Lot:
+    """Samples that are packed together; `refusal` says why the model takes none of them, even alone."""
+
+    indices: list[int]
+    refusal: str = ""
+
+
+def _lots(samples: Samples, model: Any) -> list[_Lot]:
+    """What the model takes, and, apart from it, what it refuses: one sample of every mix of media is tried alone."""
+    refusals: dict[frozenset[str], str] = {}
+    lots: dict[str, list[int]] = {}
+    for index, outline in enumerate(samples.outline(range(len(samples)))):
+        if isinstance(outline, Dropped):
+            lots.setdefault("", []).append(index)
+            continue
+        kinds = frozenset(part.kind for part in outline.conversation.media)
+        if kinds not in refusals:
+            refusals[kinds] = _refusal(samples, index, model)
+        lots.setdefault(refusals[kinds], []).append(index)
+    return [_Lot(indices=indices, refusal=refusal) for refusal, indices in lots.items()]
+
+
+def _refusal(samples: Samples, index: int, model: Any) -> str:
+    try:
+        run(model, alone(samples, index).inputs)
+    except Refused as refused:
+        return refused.found
+    return ""
+
+
+@dataclass(kw_only=True, slots=True)
+class _Books:
+    """What has been found so far."""
+
+    model: Any
+    tolerance: float
+    fixed: Tensor
+    """Tokens that are never changed: marks, pads, turns."""
+    documents: int = 0
+    packs: int = 0
+    losses: int = 0
+    loss: float = 0.0
+    sight: float = 0.0
+    differences: list[Difference] = field(default_factory=list)
+    not_run: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+    def read(self, loader: Loader, refusal: str, through: Through, progress: Callable[[int], None]) -> None:
+        """All batches of a loader."""
+        seen = Counter[int]()
+        for batch in through(loader):
+            found = places(batch)
+            seen.update(place.document.key.index for place in found)
+            self._batch(loader.samples, batch, found, refusal)
+            progress(len(found))
+        left_out = {int(str(entry["index"])): str(entry["reason"]) for entry in loader.ledger.entries()}
+        self.dropped.update(left_out.values())
+        for index in range(len(loader.samples)):
+            wanted = 0 if index in left_out else 1
+            if seen[index] != wanted:
+                where = loader.samples.corpus.key(index).where
+                detail = f"in {seen[index]} packs; wanted {wanted}"
+                self.differences.append(Difference(where=where, aspect="lost", detail=detail))
+
+    def _batch(self, samples: Samples, batch: Batch, found: list[Place], refusal: str) -> None:
+        family = samples.border.family
+        others = {place.document.key.index: alone(samples, place.document.key.index) for place in found}
+        self.documents += len(found)
+        self.packs += len(batch.rows)
+        for place in found:
+            other = others[place.document.key.index]
+            self.differences += compare_tokens(batch, place, other)
+            self.differences += compare_labels(batch, place, other)
+            if other.untold:
+                self.not_run[other.untold] += 1
+        self.differences += compare_tails(batch, found)
+        self.differences += compare_pixels(batch, found, others, family)
+        if refusal:
+            self.not_run[f"loss, sight: {refusal}"] += len(found)
+            self._plain_positions(samples, batch, found)
+            return
+        losses = self._alone(samples, batch, found, others)
+        if losses is not None:
+            self._together(samples, batch, found, losses)
+
+    def _plain_positions(self, samples: Samples, batch: Batch, found: list[Place]) -> None:
+        """Where the model cannot be asked: plain positions are known without it, three-way ones are not."""
+        if samples.border.three_way is not None:
+            self.not_run["positions: the model, which numbers them, refuses the document"] += len(found)
+            return
+        for place in found:
+            self.differences += compare_positions(batch, place, torch.arange(place.document.tokens))
+
+    def _alone(
+        self, samples: Samples, batch: Batch, found: list[Place], others: dict[int, Alone]
+    ) -> list[float] | None:
+        """The mean loss of every document alone, its positions compared on the way; `None` where one is refused."""
+        losses = []
+        for place in found:
+            other = others[place.document.key.index]
+            labels = other.labels or _unshifted(batch, place)
+            trained = [token for token, label in enumerate(labels) if label != IGNORE_INDEX]
+            before, wanted = [token - 1 for token in trained if token], [labels[token] for token in trained if token]
+            try:
+                own, seen = token_losses(self.model, other.inputs, before, wanted)
+            except Refused as refused:
+                self.not_run[f"loss, sight: {refused.found}"] += len(found)
+                return None
+            losses.append(own.mean().item())
+            positions = _positions_alone(seen, place.document.tokens, three_way=samples.border.three_way is not None)
+            self.differences += compare_positions(batch, place, positions)
+        return losses
+
+    def _together(self, samples: Samples, batch: Batch, found: list[Place], losses: list[float]) -> None:
+        labels = batch.tensor("shift_labels").flatten()
+        trained = torch.nonzero(labels != IGNORE_INDEX).flatten()
+        width = batch.tensor("input_ids").shape[1]
+        try:
+            own, seen = token_losses(self.model, batch.inputs, trained.tolist(), labels[trained].tolist())
+            noticed = notices(self.model, batch, found, seen.hidden, samples.border.family.table, self.fixed)
+        except (Refused, ExactnessError) as refused:
+            self.differences += [place.differs("loss", f"alone accepted, packed: {refused.found}") for place in found]
+            return
+        for place, notice, expected in zip(found, noticed, losses, strict=True):
+            start = place.row * width + place.start
+            inside = (trained >= start) & (trained < start + place.document.tokens)
+            self._note_loss(place, own[inside].mean().item(), expected)
+            self.sight = max(self.sight, notice.elsewhere)
+            if not notice.elsewhere <= LEAK:
+                detail = f"hidden states move by up to {notice.elsewhere:g} when only other documents change"
+                self.differences.append(place.differs("sight", detail))
+            if not all(moved > LEAK for moved in notice.here):
+                self.not_run["sight: a document in which nothing could be changed"] += 1
+
+    def _note_loss(self, place: Place, found: float, expected: float) -> None:
+        apart = abs(found - expected)
+        self.losses += 1
+        if apart == apart:
+            self.loss = max(self.loss, apart)
+        if not apart <= self.tolerance:
+            self.differences.append(place.differs("loss", f"{found:.6f} here, {expected:.6f} alone"))
+
+
+def _unshifted(batch: Batch, place: Place) -> list[int]:
+    """The batch's own labels, where there are no others to compare them with."""
+    return [IGNORE_INDEX, *place.of(batch.tensor("shift_labels")).tolist()[:-1]]
+
+
+def _positions_alone(seen: Seen, tokens: int, *, three_way: bool) -> Tensor:
+    """What the model numbered a document with that it was fed alone: [T], or [3, T]."""
+    counted = torch.arange(tokens)
+    found = counted[None] if seen.positions is None else seen.positions.cpu()
+    if not three_way:
+        return found[0]
+    return found[-3:, 0] if found.ndim == 3 else found[0].expand(3, -1)

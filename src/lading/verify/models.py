@@ -1,0 +1,61 @@
+"""The model that documents are fed to, packed and alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from lading import toy
+from lading.errors import ConfigError
+from lading.loader import Border
+
+SMALL = "small"
+LOUDNESS = 4.0
+CAUSAL_TOWERS = ("phi4_mm",)
+"""Families whose vision tower in transformers 5.22 is causal under sdpa for pictures without padding, so that a picture
+depends on those beside it: the model's own effect, which `eager` does not have."""
+
+
+def load_model(name: str, border: Border) -> Any:
+    """`small`, or the folder or hub id of a real model: in float32, on a GPU where there is one."""
+    model = small_model(border) if name == SMALL else _real_model(name)
+    if border.family.name in CAUSAL_TOWERS:
+        model.set_attn_implementation({"": "sdpa", "vision_config": "eager"})
+    return model.eval()
+
+
+def small_model(border: Border) -> Any:
+    """A small, loud model of the family's own class that fits the processor: no weights are needed, and none help."""
+    name = border.family.name
+    if name not in toy.recipes():
+        raise ConfigError(
+            found=f"no small model for {border.family.title}",
+            wanted="--model PATH, a folder or hub id of the model to train",
+            consequence="without a model neither positions nor losses can be compared",
+        )
+    return loud(toy.fitted(name, border.processor))
+
+
+def loud(model: Any) -> Any:
+    """Large weights, so that a leak between documents shows in what the model says."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim > 1:
+                parameter.mul_(LOUDNESS)
+    return model.eval()
+
+
+def _real_model(name: str) -> Any:
+    from transformers import AutoModelForImageTextToText
+
+    try:
+        model = AutoModelForImageTextToText.from_pretrained(name, dtype=torch.float32)
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ConfigError(
+            found=f"{name!r}, which transformers cannot load as a model ({first_line})",
+            wanted=f"{SMALL!r}, a model folder or a hub id",
+            consequence="nothing was compared",
+        ) from error
+    return model.to("cuda" if torch.cuda.is_available() else "cpu")
