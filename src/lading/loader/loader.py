@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from lading.loader.samples import Samples
 from lading.loader.skip import SkipPolicy
 from lading.loader.state import Cursor, fingerprint
 from lading.media import placeholder
+from lading.media.normalise import PixelNormaliser
 from lading.plan import PlanStats, make_plan, plan_stats
 from lading.records import Batch, Dropped, PackPlan
 from lading.sources import Corpus, open_corpus
@@ -59,6 +61,8 @@ class Loader:
             corpus=corpus if isinstance(corpus, Corpus) else open_corpus(corpus),
             border=read_processor(load_processor(processor), family),
             policy=SkipPolicy(strict=self.config.strict),
+            pixels=self.config.pixels,
+            draft=self.config.draft,
         )
         self._layers = read_layers(self.samples.border.family, model_config, self.config.attention)
         self.lengths = self.samples.count(progress)
@@ -76,6 +80,15 @@ class Loader:
     def stats(self) -> PlanStats:
         """How good the plan is."""
         return plan_stats(self.plan, self.lengths)
+
+    @cached_property
+    def normalise(self) -> PixelNormaliser:
+        """Turns the bytes of a batch into what the model expects, on its device: `loader.normalise(batch.to("cuda"))`.
+
+        With `pixels="model"` it finds no bytes, and changes nothing.
+        """
+        raw = self.samples.border.raw
+        return PixelNormaliser(raw.scales if raw is not None else {})
 
     def __len__(self) -> int:
         """Batches in an epoch, the same on every rank."""

@@ -8,7 +8,7 @@ Importing this module never reaches torch: planning starts fast.
 
 from lading.records.batches import Batch, Document, Encoded, Microbatch, Pack
 from lading.records.lengths import COLUMNS, Dropped, Length, LengthTable, column_type
-from lading.records.media import AudioSize, Footprint, ImageSize, MediumSpan, Size, VideoSize
+from lading.records.media import AudioSize, Footprint, ImageSize, MediumSpan, PixelScale, Size, VideoSize
 from lading.records.plans import PackPlan
 from lading.records.samples import Conversation, MediaPart, Message, Part, Reference, Role, Row, SampleKey, TextPart
 
@@ -31,6 +31,7 @@ __all__ = [
     "Pack",
     "PackPlan",
     "Part",
+    "PixelScale",
     "Reference",
     "Role",
     "Row",
