@@ -18,6 +18,9 @@ from torch import Tensor, nn
 
 from lading.records import Batch, Microbatch, PixelScale
 
+CACHED_ROWS = 512
+"""Patches that are scaled at a time on a CPU: few enough for its cache, so memory is gone through once."""
+
 Carried = TypeVar("Carried", Batch, Microbatch, dict[str, Any])
 
 
@@ -29,13 +32,16 @@ def scaled(pixels: Tensor, scale: PixelScale, dtype: torch.dtype = torch.float32
     [[-2.0, 2.0, -2.0, 2.0]]
     """
     mean, std = _constants(scale, pixels.device)
-    rows, each = len(pixels), math.prod(pixels.shape[1:]) // len(scale.mean)
-    values = pixels.reshape(rows, len(scale.mean), 1, each).to(torch.float32).sub_(mean).div_(std)
-    if scale.repeat == 1:
-        return values.to(dtype).view(pixels.shape)
-    # Scaled once, written as often as the model sees it, in the type it is wanted in.
-    repeated = torch.empty(rows, len(scale.mean), scale.repeat, each, dtype=dtype, device=pixels.device)
-    return repeated.copy_(values).view(rows, -1) if rows else repeated.view(0, len(scale.mean) * scale.repeat * each)
+    rows, channels = len(pixels), len(scale.mean)
+    each = math.prod(pixels.shape[1:]) // channels
+    bytes_ = pixels.reshape(rows, channels, 1, each)
+    numbers = torch.empty(rows, channels, scale.repeat, each, dtype=dtype, device=pixels.device)
+    block = max(1, rows) if pixels.is_cuda else CACHED_ROWS
+    for start in range(0, rows, block):
+        # Scaled once, written as often as the model sees it, in the type it is wanted in.
+        once = bytes_[start : start + block].to(torch.float32).sub_(mean).div_(std)
+        numbers[start : start + block].copy_(once)
+    return numbers.view(pixels.shape if scale.repeat == 1 else (rows, channels * scale.repeat * each))
 
 
 def normalised(
