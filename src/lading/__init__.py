@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lading.fields import Field
     from lading.ledger import Ledger
     from lading.loader import Loader, LoaderConfig, load_processor
+    from lading.media.normalise import PixelNormaliser
     from lading.plan import PlanStats, make_plan, plan_stats
     from lading.records import Batch, Conversation, LengthTable, Pack, PackPlan
     from lading.sources import Corpus, open_corpus
@@ -51,6 +52,7 @@ _HOMES = {
     "lading.fields": ("Field",),
     "lading.ledger": ("Ledger",),
     "lading.loader": ("Loader", "LoaderConfig", "load_processor"),
+    "lading.media.normalise": ("PixelNormaliser",),
     "lading.plan": ("PlanStats", "make_plan", "plan_stats"),
     "lading.records": ("Batch", "Conversation", "LengthTable", "Pack", "PackPlan"),
     "lading.sources": ("Corpus", "open_corpus"),
@@ -76,6 +78,7 @@ __all__ = [
     "Medium",
     "Pack",
     "PackPlan",
+    "PixelNormaliser",
     "PlanStats",
     "Reason",
     "SkipSample",

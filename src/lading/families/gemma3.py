@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from lading.family import Family, LayerSight, Medium, Tower, TurnStyle, work
 from lading.fields import Field
+from lading.media.geometry.tiles import panned_crops
 from lading.media.pixels import processor_tensors
-from lading.media.probe import image_probe
+from lading.media.probe import image_facts
+from lading.records import ImageSize
+
+
+def _crops(numbers: Any, options: Mapping[str, Any], sizes: Sequence[ImageSize]) -> tuple[dict[str, Any], list[int]]:
+    """Panned crops, where the processor is told to make them, follow the whole picture."""
+    crops = [0] * len(sizes)
+    if options.get("do_pan_and_scan", numbers.do_pan_and_scan):
+        least = options.get("pan_and_scan_min_crop_size", numbers.pan_and_scan_min_crop_size)
+        most = options.get("pan_and_scan_max_num_crops", numbers.pan_and_scan_max_num_crops)
+        ratio = options.get("pan_and_scan_min_ratio_to_activate", numbers.pan_and_scan_min_ratio_to_activate)
+        crops = [panned_crops(size.height, size.width, least=least, most=most, ratio=ratio) for size in sizes]
+    return {"num_crops": crops}, [1 + count for count in crops]
+
 
 FAMILY = Family(
     name="gemma3",
@@ -24,12 +40,7 @@ FAMILY = Family(
         "image": Medium(
             mark="<start_of_image>",
             pad="<image_soft_token>",
-            geometry=partial(
-                image_probe,
-                pad="<image_soft_token>",
-                # Panned crops, where the processor is told to make them, follow the whole picture.
-                rows=lambda made: [1 + int(crops) for crops in made["num_crops"]],
-            ),
+            geometry=partial(image_facts, pad="<image_soft_token>", facts=_crops),
         ),
     },
     fields={"pixel_values": Field(axis="image_patch")},

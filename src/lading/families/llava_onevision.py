@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from lading.family import Family, Medium, Tower, TurnStyle, work
 from lading.fields import Field
+from lading.media.geometry.tiles import best_resolution
 from lading.media.pixels import processor_tensors
-from lading.media.probe import clip_probe, image_probe
+from lading.media.probe import clip_probe, image_facts
+from lading.records import ImageSize
+
+
+def _tiles(numbers: Any, options: Mapping[str, Any], sizes: Sequence[ImageSize]) -> tuple[dict[str, Any], list[int]]:
+    """The whole and, of a lone picture, its tiles. Of the pixels, the processor only asks for their shape."""
+    import torch
+
+    size = options.get("size", numbers.size)
+    side = size["height"] if "height" in size else size["shortest_edge"]
+    tile = (options.get("crop_size", numbers.crop_size) or {"height": side})["height"]
+    rows = [1] * len(sizes)
+    if len(sizes) == 1:
+        choices = options.get("image_grid_pinpoints", numbers.image_grid_pinpoints)
+        height, width = best_resolution(sizes[0].height, sizes[0].width, choices)
+        rows = [1 + -(-height // tile) * -(-width // tile)]
+    made = {
+        "pixel_values": torch.empty(1, 1, 3, side, side, device="meta"),
+        "image_sizes": [(size.height, size.width) for size in sizes],
+        "batch_num_images": [len(sizes)],
+    }
+    return made, rows
+
 
 FAMILY = Family(
     name="llava_onevision",
@@ -26,9 +51,7 @@ FAMILY = Family(
         "image": Medium(
             mark="<image>",
             pad="<image>",
-            geometry=partial(
-                image_probe, pad="<image>", rows=lambda made: [len(tiles) for tiles in made["pixel_values"]]
-            ),
+            geometry=partial(image_facts, pad="<image>", facts=_tiles),
         ),
     },
     fields={

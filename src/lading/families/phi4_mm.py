@@ -7,25 +7,31 @@ from typing import Any
 from lading.family import Family, Medium, Tower, TurnStyle, work
 from lading.fields import Field
 from lading.media.audio import samples_at
+from lading.media.geometry.tiles import crop_grid, seen_in_crops
 from lading.media.pixels import processor_tensors
 from lading.media.probe import Answer, Probe
 from lading.records import AudioSize, ImageSize, Size
+
+WHOLE_TOKENS = 16 * 16 + 16
+"""Tokens of the view of the whole, as the image processor has them: it does not reckon these from its sizes."""
 
 IMAGE, AUDIO = "<|image|>", "<|audio|>"
 
 
 def _pictures(processor: Any) -> Probe:
-    """Its processor writes no replacement texts; the image processor counts tokens and crops itself."""
+    """A view of the whole and crops; tokens of both, a token behind each row and one between them."""
     numbers = processor.image_processor
 
     def ask(sizes: tuple[Size, ...]) -> Answer:
-        from PIL import Image
-
-        blanks = [Image.new("RGB", (size.width, size.height)) for size in sizes if isinstance(size, ImageSize)]
-        made = numbers(blanks)
-        crop = numbers.size["height"] * numbers.size["width"]
-        rows = [int(height) * int(width) // crop + 1 for height, width in made["image_sizes"]]
-        return [IMAGE * tokens for tokens in made["num_img_tokens"]], rows
+        side, patch = numbers.size["height"], numbers.patch_size
+        texts, rows = [], []
+        for size in sizes:
+            assert isinstance(size, ImageSize)
+            grid = crop_grid(size.height, size.width, side=side, most=numbers.dynamic_hd)
+            high, wide = seen_in_crops(size.height, size.width, grid, side=side, patch=patch)
+            texts.append(IMAGE * (WHOLE_TOKENS + 1 + high * wide + high))
+            rows.append(1 + grid[0] * grid[1])
+        return texts, rows
 
     return Probe(kind="image", pad=IMAGE, ask=ask)
 

@@ -8,6 +8,7 @@ from lading.family import Family, Medium, MRope, Tower, TurnStyle, work
 from lading.fields import Field
 from lading.media.geometry import ClipGrid, PatchGrid
 from lading.media.pixels import patch_tensors
+from lading.media.raw import RawPatches
 
 FAMILY = Family(
     name="qwen2_5_vl",
@@ -28,6 +29,7 @@ FAMILY = Family(
         "second_per_grid_ts": Field(axis="video"),
     },
     tensors=patch_tensors,
+    raw=RawPatches.read,
     # Without it the model falls back to plain positions where it is given none, and says nothing.
     token_types="mm_token_type_ids",
     positions=MRope(merge=lambda processor: int(processor.image_processor.merge_size), tokens_per_second=2.0),

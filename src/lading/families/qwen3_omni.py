@@ -8,7 +8,8 @@ from typing import Any
 from lading.family import Family, Medium, MRope, Tower, TurnStyle, work
 from lading.fields import Field
 from lading.media.geometry import ClipGrid, MelWindows, PatchGrid, SoundingClips
-from lading.media.pixels import patch_and_sound_tensors
+from lading.media.pixels import patch_and_sound_tensors, sound_tensors
+from lading.media.raw import RawPatches
 
 # What `Qwen3OmniMoeProcessor` sets for clips, whatever its video processor says.
 CLIP_PIXELS = {"shortest_edge": 128 * 32 * 32, "longest_edge": 768 * 32 * 32}
@@ -49,6 +50,7 @@ FAMILY = Family(
         "feature_attention_mask": Field(axis="audio", stretch=-1),
     },
     tensors=partial(patch_and_sound_tensors, clip_pixels=CLIP_PIXELS),
+    raw=partial(RawPatches.read, seconds="video_second_per_grid", sounds=sound_tensors),
     positions=MRope(
         merge=lambda processor: int(processor.image_processor.merge_size),
         tokens_per_second=TOKENS_PER_SECOND,

@@ -8,6 +8,7 @@ from lading.family import Family, Medium, MRope, Tower, TurnStyle, work
 from lading.fields import Field
 from lading.media.geometry import PatchGrid, StampedClipGrid
 from lading.media.pixels import patch_tensors
+from lading.media.raw import RawPatches
 
 FAMILY = Family(
     name="qwen3_vl",
@@ -32,6 +33,7 @@ FAMILY = Family(
         "video_grid_thw": Field(axis="video"),
     },
     tensors=patch_tensors,
+    raw=RawPatches.read,
     # Every frame stands alone between its timestamps, so there is no time within a run of pads.
     positions=MRope(merge=lambda processor: int(processor.image_processor.merge_size), tokens_per_second=0.0),
     token_types="mm_token_type_ids",

@@ -9,12 +9,15 @@ from typing import Any
 from lading.family import Family, Medium, Tower, TurnStyle, work
 from lading.fields import Field
 from lading.media.pixels import processor_tensors
-from lading.media.probe import image_probe
+from lading.media.probe import image_facts
+from lading.records import ImageSize
 
 
-def _tiles(made: Mapping[str, Any]) -> Sequence[int]:
-    """Rows × columns and the whole, for each picture of the one sample."""
-    return [rows * columns + 1 for rows, columns in zip(made["rows"][0], made["cols"][0], strict=True)]
+def _tiles(numbers: Any, options: Mapping[str, Any], sizes: Sequence[ImageSize]) -> tuple[dict[str, Any], list[int]]:
+    """Rows × columns and the whole, for each picture of the one sample; the image processor reckons them itself."""
+    found = [numbers.get_number_of_image_patches(size.height, size.width, dict(options)) for size in sizes]
+    made = {"rows": [[rows for _, rows, _ in found]], "cols": [[columns for _, _, columns in found]]}
+    return made, [rows * columns + 1 for _, rows, columns in found]
 
 
 FAMILY = Family(
@@ -28,7 +31,7 @@ FAMILY = Family(
         names={"system": "System", "user": "User", "assistant": "Assistant", "tool": "Tool"},
     ),
     media={
-        "image": Medium(mark="<image>", pad="<image>", geometry=partial(image_probe, pad="<image>", rows=_tiles)),
+        "image": Medium(mark="<image>", pad="<image>", geometry=partial(image_facts, pad="<image>", facts=_tiles)),
     },
     # The first axis is the batch's, and always 1 here: the model only counts tiles.
     fields={

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from lading.family import Family, LayerSight, Medium, Tower, TurnStyle, work
 from lading.fields import Field
 from lading.media.pixels import processor_tensors
-from lading.media.probe import image_probe
+from lading.media.probe import image_facts
+from lading.records import ImageSize
+
+
+def _crops(numbers: Any, options: Mapping[str, Any], sizes: Sequence[ImageSize]) -> tuple[dict[str, Any], list[int]]:
+    """Rows and columns of crops, as the image processor plans them; a new line behind each row but the last."""
+    side = options.get("size", numbers.size)["height"]
+    patch = options.get("patch_size", numbers.patch_size)
+    lines, counts = [], []
+    for size in sizes:
+        whole, cropped, _, wide, high, _ = numbers._plan_patches(size.width, size.height, side, patch)
+        if not min(*whole, *cropped):
+            raise ValueError(f"nothing is left of {size.height}x{size.width}")
+        lines.append([column == wide - 1 and row < high - 1 for row in range(high) for column in range(wide)])
+        counts.append(wide * high)
+    return {"num_local_patches": counts, "patch_newline_masks": lines}, counts
+
 
 FAMILY = Family(
     name="step3p7",
@@ -19,7 +37,7 @@ FAMILY = Family(
         "image": Medium(
             mark="<im_patch>",
             pad="<im_patch>",
-            geometry=partial(image_probe, pad="<im_patch>", rows=lambda made: made["num_local_patches"]),
+            geometry=partial(image_facts, pad="<im_patch>", facts=_crops),
         ),
     },
     fields={

@@ -11,9 +11,10 @@ from typing import Any
 from lading import families, toy
 from lading.errors import ConfigError
 from lading.families.default import NAME
-from lading.family import Attention, Family, Geometry, LayerSight, Medium
+from lading.family import Attention, Family, Geometry, LayerSight, Medium, RawMedia
 from lading.fields import MediaKind
 from lading.materialise.positions import ThreeWay
+from lading.media.raw import agrees
 from lading.records import Conversation
 from lading.tokenise import Tokeniser
 from lading.tokenise.labels import Encoding
@@ -31,6 +32,8 @@ class Border:
     geometries: Mapping[MediaKind, Geometry]
     three_way: ThreeWay | None
     pad_token: int
+    raw: RawMedia | None = None
+    """How its media are made in bytes, where that gives what the processor itself would."""
 
     def __reduce__(self) -> tuple[object, ...]:
         # A worker reads the processor again: that is cheap, and compiled templates cannot be pickled.
@@ -88,13 +91,15 @@ def read_processor(processor: Any, family: str | None = None) -> Border:
         token_types=chosen.token_types,
         find_spoken=_spoken_finder(template, tokenizer, chosen),
     )
+    geometries = {kind: medium.geometry(processor) for kind, medium in media.items()}
     return Border(
         processor=processor,
         family=chosen,
         tokeniser=tokeniser,
-        geometries={kind: medium.geometry(processor) for kind, medium in media.items()},
+        geometries=geometries,
         three_way=_three_way(processor, chosen),
         pad_token=tokenizer.pad_token_id,
+        raw=_raw(processor, chosen, geometries),
     )
 
 
@@ -134,6 +139,11 @@ def _batch_encoder(tokenizer: Any) -> Callable[[list[str]], Sequence[Encoding]]:
         return encodings
 
     return encode
+
+
+def _raw(processor: Any, family: Family, geometries: Mapping[MediaKind, Geometry]) -> RawMedia | None:
+    raw = family.raw(processor) if family.raw is not None else None
+    return raw if raw is not None and agrees(raw, processor, family.tensors, geometries) else None
 
 
 def _three_way(processor: Any, family: Family) -> ThreeWay | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, get_args
 
 from lading.errors import ConfigError, UnknownName
-from lading.family import ATTENTIONS, Attention
+from lading.family import ATTENTIONS, PIXELS, Attention, Pixels
 from lading.loader.truncation import TOO_LONG, TooLong
 from lading.plan.knapsack import ALGORITHMS
 from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
@@ -26,6 +26,7 @@ LEAST: Final = {
 LastStep = Literal["repeat", "drop"]
 CHOICES: Final = {
     "attention": ATTENTIONS,
+    "pixels": PIXELS,
     "algorithm": tuple(ALGORITHMS),
     "placing": tuple(PLACINGS),
     "last_step": get_args(LastStep),
@@ -71,6 +72,12 @@ class LoaderConfig:
     """Pad every row to one length, for compiled models: `pack_size`, and room for a placeholder if there may be one."""
     placeholder_media: bool = False
     """Add a picture in a trailing document of its own to batches without media (FSDP and ZeRO need a vision pass)."""
+
+    pixels: Pixels = "model"
+    """What pixels are: what the `model` expects, or `uint8` bytes, an eighth of it, that `loader.normalise` turns into
+    that where the model is."""
+    draft: bool = False
+    """Decode a large JPEG at a half, a quarter or an eighth of its size where that is enough: faster, other pixels."""
 
     @classmethod
     def of(cls, **options: Any) -> LoaderConfig:

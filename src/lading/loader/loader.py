@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from lading.loader.skip import SkipPolicy
 from lading.loader.state import Cursor, check_plan
 from lading.loader.truncation import fit
 from lading.media import placeholder
+from lading.media.normalise import PixelNormaliser
 from lading.plan import PlanStats, make_plan, plan_stats
 from lading.plan.file import load_plan
 from lading.records import Batch, PackPlan, Work
@@ -65,6 +67,8 @@ class Loader:
             corpus=corpus if isinstance(corpus, Corpus) else open_corpus(corpus),
             border=read_processor(load_processor(processor), family),
             policy=SkipPolicy(strict=self.config.strict),
+            pixels=self.config.pixels,
+            draft=self.config.draft,
         )
         self._layers = read_layers(self.samples.border.family, model_config, self.config.attention)
         self._work = work or self.samples.border.family.work
@@ -101,6 +105,15 @@ class Loader:
         """Choose the epoch of the next pass. Said of the epoch a loaded cursor points into, it changes nothing."""
         if not (self._carries_on and epoch == self.config.epoch):
             self._begin(epoch)
+
+    @cached_property
+    def normalise(self) -> PixelNormaliser:
+        """Turns the bytes of a batch into what the model expects, on its device: `loader.normalise(batch.to("cuda"))`.
+
+        With `pixels="model"` it finds no bytes, and changes nothing.
+        """
+        raw = self.samples.border.raw
+        return PixelNormaliser(raw.scales if raw is not None else {})
 
     def __len__(self) -> int:
         """Batches in an epoch, the same on every rank; after it was carried on with other ranks, those since then."""

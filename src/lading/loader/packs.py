@@ -14,6 +14,7 @@ from lading.family import LayerSight
 from lading.loader.config import LoaderConfig
 from lading.loader.samples import Samples
 from lading.materialise import append_untrained, build_pack
+from lading.media.normalise import normalised
 from lading.records import Batch, Dropped, Encoded, LengthTable, Pack, PackPlan
 
 MAX_ATTEMPTS = 10
@@ -27,7 +28,7 @@ class PackDataset(Dataset[Pack | LadingError]):
     """
 
     def __init__(self, samples: Samples, table: LengthTable, plan: PackPlan) -> None:
-        self.samples, self.table, self.plan = samples, table, plan
+        self.samples, self.table, self.plan = samples.in_bytes(), table, plan
 
     def __len__(self) -> int:
         return len(self.plan)
@@ -90,7 +91,7 @@ class Collater:
             if isinstance(pack, LadingError):
                 return pack
         border = self.samples.border
-        return collate_packs(
+        batch = collate_packs(
             self._with_placeholder(good),
             fields=border.family.table,
             pad_token=border.pad_token,
@@ -98,6 +99,10 @@ class Collater:
             attention=self.config.attention,
             layers=self.layers,
         )
+        if border.raw is None or self.config.pixels == "uint8":
+            return batch
+        # Once for the whole batch, when nothing is left to be joined.
+        return replace(batch, inputs=normalised(batch.inputs, border.raw.scales))
 
     def _fixed_length(self) -> int | None:
         if not self.config.fixed_length:

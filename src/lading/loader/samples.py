@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lading import media
 from lading.conversation import Layout, read_conversation, shorten
-from lading.errors import ExactnessError, Reason, SkipSample
+from lading.errors import ConfigError, ExactnessError, Reason, SkipSample
+from lading.family import Pixels
 from lading.fields import MEDIA_KINDS, MediaKind
 from lading.lengths import count_lengths
 from lading.loader.border import Border
 from lading.loader.skip import SkipPolicy
-from lading.media import pixels
+from lading.media import pixels as media_pixels
+from lading.media.normalise import normalised
 from lading.records import (
     Conversation,
     Cut,
@@ -41,6 +44,17 @@ class Samples:
     policy: SkipPolicy = field(default_factory=SkipPolicy)
     cuts: Mapping[int, Cut] = field(default_factory=dict)
     """Samples of which only a part is used, because they are too long (`loader.truncation`)."""
+    pixels: Pixels = "model"
+    draft: bool = False
+
+    def __post_init__(self) -> None:
+        if self.border.raw is None and (self.pixels == "uint8" or self.draft):
+            raise ConfigError(
+                found=f"{'draft' if self.draft else 'uint8 pixels'} for {self.border.family.title}",
+                wanted="pixels='model' and draft=False with this processor",
+                consequence="its own image processor alone knows how its pixels are made",
+                where="Loader",
+            )
 
     def __len__(self) -> int:
         return len(self.corpus)
@@ -133,9 +147,22 @@ class Samples:
         family, parts = self.border.family, outline.conversation.media
         if not parts:
             return outline.encoded()
-        made = family.tensors(self.border.processor, outline.text, parts, footprints)
-        pixels.checked_ids(made, outline.ids.tolist())
+        made = self._media_tensors(outline.text, parts, footprints)
+        media_pixels.checked_ids(made, outline.ids.tolist())
         return outline.encoded().with_tensors({name: made[name] for name in family.fields if name in made})
+
+    def _media_tensors(
+        self, text: str, parts: Sequence[MediaPart], footprints: Sequence[Footprint]
+    ) -> Mapping[str, Any]:
+        border = self.border
+        if border.raw is None:
+            return border.family.tensors(border.processor, text, parts, footprints)
+        made = border.raw.tensors(border.processor, text, parts, footprints, draft=self.draft)
+        return made if self.pixels == "uint8" else normalised(made, border.raw.scales)
+
+    def in_bytes(self) -> Samples:
+        """The same samples with pixels in bytes, where they can be: they are joined before they are scaled."""
+        return self if self.border.raw is None else replace(self, pixels="uint8")
 
     def _source_numbers(self) -> NDArray[np.int32]:
         sizes = [len(source) for source in self.corpus.sources]

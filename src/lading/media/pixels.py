@@ -44,7 +44,10 @@ def patch_tensors(
         _check_grids("image", tensors["image_grid_thw"].tolist(), pictures)
     if clips := of_kind("video", parts, footprints):
         frames = [clip_frames(part, footprint) for part, footprint in clips]
-        bounds = {} if clip_pixels is None else {"size": dict(clip_pixels)}
+        bounds: dict[str, Any] = {} if clip_pixels is None else {"size": dict(clip_pixels)}
+        if getattr(processor.video_processor, "cap_pixels_per_frame", True) is None:
+            # What `None` means; said outright, transformers does not warn about it, with or without clips in a corpus.
+            bounds["cap_pixels_per_frame"] = False
         made = processor.video_processor(videos=frames, do_sample_frames=False, return_tensors="pt", **bounds)
         tensors |= {name: made[name] for name in ("pixel_values_videos", "video_grid_thw")}
         _check_grids("video", tensors["video_grid_thw"].tolist(), clips)
@@ -64,8 +67,16 @@ def patch_and_sound_tensors(
     tensors = patch_tensors(processor, text, parts, footprints, clip_pixels=clip_pixels)
     if "second_per_grid_ts" in tensors:
         tensors["video_second_per_grid"] = tensors.pop("second_per_grid_ts")
+    return tensors | sound_tensors(processor, text, parts, footprints)
+
+
+def sound_tensors(
+    processor: Any, text: str, parts: Sequence[MediaPart], footprints: Sequence[Footprint]
+) -> dict[str, Any]:
+    """Mel frames of all that is heard."""
+    del text
     heard = _heard(processor, parts, footprints)
-    return tensors | (join(heard, SOUND_FIELDS) if heard else {})
+    return join(heard, SOUND_FIELDS) if heard else {}
 
 
 SOUND_FIELDS = {name: Field(axis="audio", stretch=-1) for name in ("input_features", "feature_attention_mask")}

@@ -101,6 +101,24 @@ def image_count(processor: Any, *, pad: str, frame: str = "{}", beside: int = 0)
     return Probe(kind="image", pad=pad, ask=ask)
 
 
+Facts = Callable[[Any, Mapping[str, Any], Sequence[ImageSize]], tuple[Mapping[str, Any], Sequence[int]]]
+"""(image processor, its options, sizes) → what the processor's own text is written from, and each picture's rows."""
+
+
+def image_facts(processor: Any, *, pad: str, facts: Facts) -> Probe:
+    """A probe for pictures that needs no blank ones: what they are cut into is reckoned, and the processor writes
+    its own text from that.
+    """
+    options = _options(processor)["images_kwargs"]
+
+    def ask(sizes: tuple[Size, ...]) -> Answer:
+        shapes = [size for size in sizes if isinstance(size, ImageSize)]
+        made, rows = facts(processor.image_processor, options, shapes)
+        return [processor.replace_image_token(made, image_idx=place) for place in range(len(shapes))], list(rows)
+
+    return Probe(kind="image", pad=pad, ask=ask)
+
+
 def clip_probe(processor: Any, *, pad: str, rows: Rows, count: int | None = None, fps: float | None = None) -> Probe:
     """A probe for clips, through the processor's own `_process_videos`.
 

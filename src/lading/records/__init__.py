@@ -8,7 +8,7 @@ Importing this module never reaches torch: planning starts fast.
 
 from lading.records.batches import Batch, Document, Encoded, Microbatch, Pack
 from lading.records.lengths import COLUMNS, Dropped, Length, LengthTable, Truncated, column_type
-from lading.records.media import AudioSize, Footprint, ImageSize, MediumSpan, Size, VideoSize
+from lading.records.media import AudioSize, Footprint, ImageSize, MediumSpan, PixelScale, Size, VideoSize
 from lading.records.plans import COSTS, TYPICAL_WORK, PackPlan, Work
 from lading.records.samples import (
     Conversation,
@@ -45,6 +45,7 @@ __all__ = [
     "Pack",
     "PackPlan",
     "Part",
+    "PixelScale",
     "Reference",
     "Role",
     "Row",

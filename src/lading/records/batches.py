@@ -6,6 +6,7 @@ from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from lading.errors import ConfigError
 from lading.fields import MediaKind
 from lading.records.lengths import Dropped
 from lading.records.media import Footprint, MediumSpan
@@ -72,7 +73,16 @@ class Batch:
 
     # A mapping in all but name: torch and Accelerate rebuild what calls itself a Mapping, and would lose the rows.
     def keys(self) -> KeysView[str]:
-        """Names of the model's inputs; with `__getitem__` this is what `**batch` needs."""
+        """Names of the model's inputs; with `__getitem__` this is what `**batch` needs.
+
+        Pixels in bytes are refused here: a model would take those of a clip for numbers, and say nothing.
+        """
+        if waiting := [name for name, value in self.inputs.items() if _is_bytes(value)]:
+            raise ConfigError(
+                found=f"a batch whose {', '.join(waiting)} are bytes still (pixels='uint8')",
+                wanted="model(**loader.normalise(batch))",
+                consequence="the model would train on pixels that are not scaled",
+            )
         return self.inputs.keys()
 
     def items(self) -> ItemsView[str, Input]:
@@ -108,6 +118,12 @@ class Batch:
 
     def _mapped(self, change: Callable[[Tensor], Tensor]) -> Batch:
         return replace(self, inputs={name: _changed(value, change) for name, value in self.inputs.items()})
+
+
+def _is_bytes(value: Input) -> bool:
+    import torch
+
+    return isinstance(value, torch.Tensor) and value.dtype == torch.uint8
 
 
 def _changed(value: Input, change: Callable[[Tensor], Tensor]) -> Input:

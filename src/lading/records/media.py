@@ -68,6 +68,19 @@ class Footprint:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PixelScale:
+    """How the bytes of a tensor become numbers. Law: (byte · factor - mean) / std, by channel, is the
+    processor's own.
+    """
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    factor: float
+    repeat: int = 1
+    """How often the model is shown each frame of a patch: a still picture fills the time of a clip's patch."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class MediumSpan:
     """Where a medium's pad tokens lie in its document. Law: runs ascend and do not overlap."""
 
