@@ -79,9 +79,9 @@ class MRope:
     """Text goes on behind a medium's longer `side`, or behind the `last` position it used."""
 
 
-Attention = Literal["positions", "mask"]
+Attention = Literal["positions", "mask", "varlen"]
 ATTENTIONS: tuple[Attention, ...] = get_args(Attention)
-"""How documents of a pack are kept apart: by positions that restart, or by a dense mask."""
+"""How documents of a pack are kept apart: by positions that restart, by a dense mask, or by their borders."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
