@@ -118,19 +118,23 @@ def _padded(source: Source, groups: list[list[int]]) -> Generator[Batch]:
 
 
 class Ahead:
-    """A thread that takes batches from the workers, pins them, and holds two ready."""
+    """A thread that takes batches from the workers, pins them, and holds two ready.
+
+    The first is taken here: workers are forked when it is asked for, and that is best done while nothing else runs.
+    """
 
     def __init__(self, source: Generator[Batch], *, pin: bool) -> None:
         self._source, self._pin = source, pin
         self._ready: queue.Queue[Batch | BaseException] = queue.Queue(maxsize=2)
         self._stop = threading.Event()
+        self._put(next(source))
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
         try:
             for batch in self._source:
-                self._put(batch.pin_memory() if self._pin else batch)
+                self._put(batch)
                 if self._stop.is_set():
                     break
         except BaseException as error:  # noqa: BLE001 - handed over, and raised by whoever waits for a batch
@@ -139,6 +143,8 @@ class Ahead:
             self._source.close()  # Its workers end here.
 
     def _put(self, item: Batch | BaseException) -> None:
+        if self._pin and isinstance(item, Batch):
+            item = item.pin_memory()
         while not self._stop.is_set():
             with suppress(queue.Full):
                 self._ready.put(item, timeout=0.2)

@@ -42,10 +42,9 @@ def use_varlen(model: Any) -> dict[str, str]:
             wanted="a model on transformers' AttentionInterface",
             consequence="use attention='mask', which needs no other attention",
         )
-    for config, tower in parts.values():
-        if config is not language:
-            for module in tower:
-                module.register_forward_pre_hook(_without_documents, with_kwargs=True)
+    for module in (module for config, tower in parts.values() if config is not language for module in tower):
+        if _without_documents not in module._forward_pre_hooks.values():
+            module.register_forward_pre_hook(_without_documents, with_kwargs=True)
     return chosen
 
 
