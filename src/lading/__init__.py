@@ -25,7 +25,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lading import families, toy
+    from lading import attention, families, toy
     from lading.errors import ConfigError, CorpusError, ExactnessError, LadingError, Reason, SkipSample, TooManyFailures
     from lading.family import Family, Medium, MRope, TurnStyle
     from lading.fields import Field
@@ -58,7 +58,7 @@ _HOMES = {
     "lading.sources": ("Corpus", "open_corpus"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_ROOMS = ("families", "toy")
+_ROOMS = ("attention", "families", "toy")
 
 __all__ = [
     "Batch",
@@ -84,6 +84,7 @@ __all__ = [
     "SkipSample",
     "TooManyFailures",
     "TurnStyle",
+    "attention",
     "families",
     "load_processor",
     "make_plan",

@@ -104,9 +104,9 @@ Pixels = Literal["model", "uint8"]
 PIXELS: tuple[Pixels, ...] = get_args(Pixels)
 """What pixels are when they leave the loader: what the model expects, or bytes that are scaled where the model is."""
 
-Attention = Literal["positions", "mask"]
+Attention = Literal["positions", "mask", "varlen"]
 ATTENTIONS: tuple[Attention, ...] = get_args(Attention)
-"""How documents of a pack are kept apart: by positions that restart, or by a dense mask."""
+"""How documents of a pack are kept apart: by positions that restart, by a dense mask, or by their borders."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

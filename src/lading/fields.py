@@ -85,6 +85,11 @@ SEQUENCE_FIELDS: Final[dict[str, Field]] = {
 COUNT_NAMES: Final[dict[MediaKind, str]] = {kind: f"n_{kind}s_per_sample" for kind in MEDIA_KINDS}
 """Where a batch says how many media each of its rows has: [B] numbers. No model takes these."""
 
+BORDERS: Final = ("cu_seq_lens_q", "cu_seq_lens_k")
+LONGEST: Final = ("max_length_q", "max_length_k")
+"""Where a batch says at which places documents begin, all rows laid end to end, and how long the longest is, for
+queries and for keys: transformers' names for what variable-length attention wants."""
+
 
 def row_count(name: str) -> str:
     """Where a batch says how many rows of one input each of its own rows has, if nothing else tells.

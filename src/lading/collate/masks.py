@@ -64,9 +64,16 @@ def additive(mask: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
 def cumulative_lengths(document_ids: Tensor) -> Tensor:
     """[S] document ids → the borders between documents, as variable-length attention wants them.
 
+    Of [B, S], those of all rows laid end to end; a row's padding is a document of its own.
+
     >>> cumulative_lengths(torch.tensor([1, 1, 2, 0, 0])).tolist()
     [0, 2, 3, 5]
+    >>> cumulative_lengths(torch.tensor([[1, 1, 2], [2, 0, 0]])).tolist()
+    [0, 2, 3, 4, 6]
     """
+    if document_ids.ndim == 2:
+        rows = torch.arange(len(document_ids), device=document_ids.device)[:, None]
+        document_ids = (document_ids + rows * (document_ids.max() + 1)).flatten()
     borders = torch.nonzero(torch.diff(document_ids)).flatten() + 1
     ends = torch.tensor([len(document_ids)], device=document_ids.device)
     return torch.cat([torch.zeros_like(ends), borders, ends]).to(torch.int32)

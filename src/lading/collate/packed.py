@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from torch import Tensor
 
-from lading.collate.masks import additive, block_causal, picture_numbers, sight
+from lading.collate.masks import additive, block_causal, cumulative_lengths, picture_numbers, sight
 from lading.collate.rows import join_media, row_width, stack_tokens
 from lading.errors import UnknownName
 from lading.family import ATTENTIONS, Attention, LayerSight
-from lading.fields import Field
+from lading.fields import BORDERS, LONGEST, Field
 from lading.records import Batch, Pack
 
 
@@ -28,7 +28,8 @@ def collate_packs(
     With `attention="positions"` there is no mask at all: transformers finds the documents from positions that restart,
     as long as no cache is made (`use_cache=False`, which the batch carries: with a cache the documents would see each
     other, silently). With `"mask"` the batch has an additive [B, 1, S, S] mask, right for `sdpa` and `eager` alike; for
-    a model whose `layers` see differently, one for each kind of layer, by name.
+    a model whose `layers` see differently, one for each kind of layer, by name. With `"varlen"` it has, besides the
+    positions, the borders of the documents of all rows, by the names that transformers gives them.
 
     Labels were shifted when the packs were built; the batch carries them as `labels` and as `shift_labels`, which
     tells transformers not to shift again.
@@ -47,11 +48,17 @@ def collate_packs(
             "position_ids": positions[1:] if masked and positions.ndim == 3 else positions,
             "attention_mask": _masks(documents, tokens, layers) if masked else None,
             "use_cache": False,
+            **(_borders(documents) if attention == "varlen" else {}),
             **join_media(packs, fields=fields),
         },
         rows=tuple(pack.documents for pack in packs),
         dropped=tuple(dropped for pack in packs for dropped in pack.dropped),
     )
+
+
+def _borders(documents: Tensor) -> dict[str, Tensor | int]:
+    borders = cumulative_lengths(documents)
+    return {**dict.fromkeys(BORDERS, borders), **dict.fromkeys(LONGEST, int(borders.diff().max()))}
 
 
 def _masks(

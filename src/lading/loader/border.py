@@ -105,15 +105,22 @@ def read_processor(processor: Any, family: str | None = None) -> Border:
 
 def read_layers(family: Family, model_config: Any, attention: Attention) -> Mapping[str, LayerSight] | None:
     """What the kinds of layers of a model see, where a mask must say it; `None` where one mask is right for all."""
-    if family.layers is None or attention != "mask":
+    if family.layers is None or attention == "positions":
         return None
     if model_config is None:
         raise ConfigError(
-            found=f"attention='mask' for {family.title} without model_config",
+            found=f"attention={attention!r} for {family.title} without model_config",
             wanted="the model's configuration (model.config), which knows its windows",
-            consequence="its layers need masks of more than one kind; attention='positions' needs none",
+            consequence="its layers do not all see the same; attention='positions' needs nothing said",
         )
-    return family.layers(model_config.get_text_config())
+    layers = family.layers(model_config.get_text_config())
+    if attention == "varlen" and any(layer.both_ways for layer in layers.values()):
+        raise ConfigError(
+            found=f"attention='varlen' for {family.title}, whose pictures are seen both ways",
+            wanted="attention='positions' or 'mask'",
+            consequence="borders of documents cannot say that; a picture's tokens would see only the past",
+        )
+    return layers
 
 
 def _tokenizer(processor: Any) -> Any:

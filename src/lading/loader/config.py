@@ -47,14 +47,16 @@ class LoaderConfig:
 
     pack_size: int
     batch_size: int = 1
-    """Packs in a batch. With flash attention keep it at 1: it sees documents in a single row only."""
+    """Packs in a batch. With flash attention keep it at 1: it finds documents in a single row only. (With
+    `attention="varlen"`, which hands their borders over, any number will do.)"""
     world_size: int = 1
     rank: int = 0
     seed: int = 0
     epoch: int = 0
     num_workers: int = 0
     attention: Attention = "positions"
-    """How documents are kept apart: `positions` (no mask leaves a worker) or a dense `mask`."""
+    """How documents are kept apart: `positions` (no mask leaves a worker), a dense `mask`, or the borders of documents
+    besides (`varlen`, for `lading.attention`)."""
     algorithm: str = DEFAULT_ALGORITHM
     """How samples are put into packs."""
     placing: str = DEFAULT_PLACING

@@ -15,7 +15,7 @@ from lading.records.samples import SampleKey
 if TYPE_CHECKING:
     from torch import Tensor, device
 
-    Input = Tensor | Mapping[str, Tensor] | bool | None
+    Input = Tensor | Mapping[str, Tensor] | bool | int | None
     """What a model is fed under one name; a mapping holds masks by the kind of layer they are for."""
 
 
@@ -104,7 +104,7 @@ class Batch:
     def tensor(self, name: str) -> Tensor:
         """One input that is known to be a tensor."""
         value = self.inputs[name]
-        if value is None or isinstance(value, (bool, Mapping)):
+        if value is None or isinstance(value, (int, Mapping)):
             raise KeyError(f"{name} is not a tensor in this batch")
         return value
 
@@ -127,7 +127,7 @@ def _is_bytes(value: Input) -> bool:
 
 
 def _changed(value: Input, change: Callable[[Tensor], Tensor]) -> Input:
-    if value is None or isinstance(value, bool):
+    if value is None or isinstance(value, int):
         return value
     if isinstance(value, Mapping):
         return {name: change(tensor) for name, tensor in value.items()}
