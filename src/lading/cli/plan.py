@@ -46,7 +46,7 @@ def plan(
     border = read_processor(load_processor(processor), family)
     samples = Samples(corpus=open_corpus(meta), border=border, policy=SkipPolicy(strict=strict))
     with progress_bar("counting", len(samples)) as progress:
-        table = samples.count(progress)
+        table = samples.count(progress, cache=True)
     made = make_plan(
         table,
         pack_size=config.pack_size,

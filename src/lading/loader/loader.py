@@ -61,7 +61,7 @@ class Loader:
             policy=SkipPolicy(strict=self.config.strict),
         )
         self._layers = read_layers(self.samples.border.family, model_config, self.config.attention)
-        self.lengths = self.samples.count(progress)
+        self.lengths = self.samples.count(progress, workers=self.config.count_workers, cache=self.config.cache)
         self._step, self._carries_on = 0, False
         self._failed: list[Dropped] = []
         self._begin(self.config.epoch, self._plan(self.config.epoch))
