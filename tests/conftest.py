@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 # No test reaches a network; set before transformers is imported, because it is read only once.
 os.environ["HF_HUB_OFFLINE"] = "1"
+# Lengths are kept where they vanish with the tests, and never beside data that is not ours.
+_KEPT = tempfile.TemporaryDirectory(prefix="lading-tests-")
+os.environ["LADING_CACHE"] = _KEPT.name
 
 import hypothesis
 import pytest

@@ -6,6 +6,7 @@ import sys
 
 import typer
 
+from lading.cli.count import count
 from lading.cli.demo import demo
 from lading.cli.families import families
 from lading.cli.plan import plan
@@ -22,6 +23,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(demo)
+app.command()(count)
 app.command()(plan)
 app.command()(verify)
 app.command()(families)

@@ -59,7 +59,7 @@ def plan(
     border = read_processor(load_processor(processor), family)
     samples = Samples(corpus=open_corpus(meta), border=border, policy=SkipPolicy(strict=strict))
     with progress_bar("counting", len(samples)) as progress:
-        counted = samples.count(progress)
+        counted = samples.count(progress, cache=True)
     samples, table = fit(samples, counted, limit=config.pack_size, too_long=config.too_long)
     made = make_plan(
         table,

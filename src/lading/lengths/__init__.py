@@ -1,8 +1,15 @@
-"""Exact token counts for a whole corpus, without decoding a pixel.
+"""Exact token counts for a whole corpus, without decoding a pixel; counted once and kept.
 
-The counting itself is done by a callable that this room is given; here its answers become one table of integers.
+    rows      what the rows of a file cost
+    store     those numbers on disk: memory-mapped, sealed with a digest, never half-written
+    folder    where that is
+    estimate  what an example may cost, where nobody counted
+    annotate  rows with their counts written into them, for whoever reads estimates
+
+The counting itself is wired in `lading.loader.counting`: it needs a processor.
 """
 
-from lading.lengths.count import Measure, count_lengths
+from lading.lengths.rows import Counted, merge
+from lading.lengths.store import Store
 
-__all__ = ["Measure", "count_lengths"]
+__all__ = ["Counted", "Store", "merge"]

@@ -10,7 +10,8 @@ An example is a dict in the conversation form. What was worked out beforehand ma
 
 The sizes may also be named `images` and `videos`. A medium whose size is not known counts 500 tokens, and so does one
 whose size cannot be read. A chat template's own tokens are in none of these numbers, so they are too low more often
-than too high: whoever must not overflow counts exactly (`lading.lengths.count_lengths`).
+than too high: whoever must not overflow counts exactly (`lading count`, whose `--annotate` writes
+rows with exact numbers in them).
 """
 
 from __future__ import annotations

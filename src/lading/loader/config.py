@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, get_args
 
@@ -20,6 +21,7 @@ LEAST: Final = {
     "seed": 0,
     "epoch": 0,
     "num_workers": 0,
+    "count_workers": 0,
     "max_failures": 0,
 }
 """Options that are whole numbers, and the least each may be."""
@@ -54,6 +56,10 @@ class LoaderConfig:
     seed: int = 0
     epoch: int = 0
     num_workers: int = 0
+    count_workers: int = 0
+    """Processes that count the corpus, where its lengths are not kept already; 0 and 1: this one alone."""
+    cache: bool | str | os.PathLike[str] = True
+    """Whether counted lengths are kept, or the folder they are kept in (see `docs/counting.md`)."""
     attention: Attention = "positions"
     """How documents are kept apart: `positions` (no mask leaves a worker), a dense `mask`, or the borders of documents
     besides (`varlen`, for `lading.attention`)."""
@@ -106,4 +112,7 @@ def _problem(name: str, value: object) -> str:
     if name in LEAST:
         good = isinstance(value, int) and not isinstance(value, bool) and value >= LEAST[name]
         return "" if good else f"{name} {value!r} (wanted a whole number from {LEAST[name]} up)"
+    if name == "cache":
+        good = isinstance(value, (bool, str, os.PathLike))
+        return "" if good else f"cache {value!r} (wanted True, False or a folder)"
     return "" if isinstance(value, bool) else f"{name} {value!r} (wanted True or False)"

@@ -72,7 +72,7 @@ class Loader:
         )
         self._layers = read_layers(self.samples.border.family, model_config, self.config.attention)
         self._work = work or self.samples.border.family.work
-        counted = self.samples.count(progress)
+        counted = self.samples.count(progress, workers=self.config.count_workers, cache=self.config.cache)
         self.samples, self.lengths = fit(
             self.samples, counted, limit=self.config.pack_size, too_long=self.config.too_long
         )

@@ -6,16 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from lading import media
 from lading.conversation import Layout, read_conversation, shorten
 from lading.errors import ConfigError, ExactnessError, Reason, SkipSample
 from lading.family import Pixels
 from lading.fields import MEDIA_KINDS, MediaKind
-from lading.lengths import count_lengths
 from lading.loader.border import Border
+from lading.loader.counting import Cache, Counting
 from lading.loader.skip import SkipPolicy
 from lading.media import pixels as media_pixels
 from lading.media.normalise import normalised
@@ -89,15 +86,21 @@ class Samples:
         """What many samples cost."""
         return [item if isinstance(item, Dropped) else item.length for item in self.outline(indices)]
 
-    def count(self, progress: Callable[[int], None] = lambda done: None) -> LengthTable:
-        """The length table of the whole corpus."""
-        return count_lengths(
-            samples=len(self),
-            sources=[source.config.name for source in self.corpus.sources],
-            source=self._source_numbers(),
-            measure=self.measure,
-            progress=progress,
-        )
+    def count(
+        self,
+        progress: Callable[[int], None] = lambda done: None,
+        *,
+        workers: int = 0,
+        cache: Cache = None,
+        again: bool = False,
+    ) -> LengthTable:
+        """The length table of the whole corpus, counted by so many processes (0 and 1: by this one).
+
+        With `cache`, lengths are kept (in the usual place, or in the folder it names), and what is kept is not counted,
+        unless `again`.
+        """
+        counting = Counting(samples=self, workers=workers, cache=cache, again=again, progress=progress)
+        return counting.run().table
 
     def encode(self, index: int, counted: int | None = None) -> Encoded | Dropped:
         """Sample `index` as tensors, pixels included. A length other than the counted one is an error of ours."""
@@ -108,7 +111,7 @@ class Samples:
             raise ExactnessError(
                 found=f"{len(outline.ids)} tokens of {outline.conversation.key}",
                 wanted=f"{counted}, as counted",
-                consequence="the corpus changed since it was counted, or the count is wrong",
+                consequence="its media changed since it was counted, or the count is wrong: see `lading count --again`",
             )
         conversation = outline.conversation
         return self.policy.attempt(conversation.key, lambda: self._with_pixels(outline, self.footprints(conversation)))
@@ -163,7 +166,3 @@ class Samples:
     def in_bytes(self) -> Samples:
         """The same samples with pixels in bytes, where they can be: they are joined before they are scaled."""
         return self if self.border.raw is None else replace(self, pixels="uint8")
-
-    def _source_numbers(self) -> NDArray[np.int32]:
-        sizes = [len(source) for source in self.corpus.sources]
-        return np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)

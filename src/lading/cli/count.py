@@ -1,0 +1,101 @@
+"""`lading count`: exact lengths of a corpus, counted once and kept."""
+
+from __future__ import annotations
+
+import time
+from operator import attrgetter
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from lading.cli.show import console, errors, print_json, progress_bar
+from lading.loader import Samples, load_processor, read_processor
+from lading.loader.counting import Count, Counting
+from lading.loader.skip import SkipPolicy
+from lading.records import COLUMNS, LengthTable
+from lading.sources import open_corpus
+
+SHOWN = 5
+"""Dropped samples that are printed by name."""
+
+
+def count(
+    meta: Annotated[Path, typer.Argument(help="A meta .json, a .json array or a .jsonl file of conversations.")],
+    processor: Annotated[str, typer.Option(help="A processor folder, a hub id, or toy:NAME.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Keep lengths in this folder, not beside the data.", file_okay=False)
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Processes that count; 0 or 1: this one alone.", min=0)] = 0,
+    family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Count everything, whatever was kept.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad sample.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Count every sample exactly, reading only media headers, and keep the lengths for `plan` and the loader."""
+    border = read_processor(load_processor(processor), family)
+    samples = Samples(corpus=open_corpus(meta), border=border, policy=SkipPolicy(strict=strict))
+    started = time.monotonic()
+    with progress_bar("counting", len(samples)) as progress:
+        counting = Counting(samples=samples, workers=workers, cache=out or True, again=again, progress=progress)
+        counted = counting.run()
+    seconds = time.monotonic() - started
+    said = _summary(counted, seconds)
+    if as_json:
+        print_json({"family": border.family.name, **said})
+        return
+    console.print(_table(said))
+    for entry in counted.table.dropped[:SHOWN]:
+        errors.print(f"dropped {entry.key.where}: {entry.detail}", markup=False, style="yellow")
+    folders = sorted({str(folder.parent) for folder in counted.folders if folder is not None})
+    console.print(f"Kept in {', '.join(folders) or 'no folder'}; {seconds:.1f} s.", style="dim")
+
+
+def _summary(counted: Count, seconds: float) -> dict[str, Any]:
+    table = counted.table
+    sources: dict[str, Any] = {}
+    for number, name in enumerate(table.sources):
+        own = _totals(table, table.source == number)
+        fresh = min(counted.fresh[number], own["samples"])
+        folder = counted.folders[number]
+        sources[name] = {**own, "counted": fresh, "kept": own["samples"] - fresh, "folder": folder and str(folder)}
+    everything = _totals(table, np.ones(len(table), dtype=bool))
+    counts = {name: sum(own[name] for own in sources.values()) for name in ("counted", "kept")}
+    rate = counts["counted"] / seconds if seconds else 0.0
+    return {"sources": sources, "total": {**everything, **counts}, "seconds": seconds, "samples_per_second": rate}
+
+
+def _totals(table: LengthTable, own: Any) -> dict[str, int]:
+    columns = {name: column[own] for name, column in zip(COLUMNS, attrgetter(*COLUMNS)(table), strict=True)}
+    return {
+        "samples": int(np.count_nonzero(own)),
+        "dropped": int(np.count_nonzero(columns["tokens"] == 0)),
+        **{name: int(column.sum(dtype=np.int64)) for name, column in columns.items()},
+    }
+
+
+def _table(said: dict[str, Any]) -> Table:
+    table = Table(title="Lengths", title_justify="left", title_style="bold", header_style="dim")
+    shown = (
+        "samples",
+        "tokens",
+        "label_tokens",
+        "visual_tokens",
+        "audio_tokens",
+        "images",
+        "videos",
+        "frames",
+        "audios",
+    )
+    names = [name for name in shown if name in shown[:3] or said["total"][name]] + ["dropped", "counted", "kept"]
+    table.add_column("source")
+    for name in names:
+        table.add_column(name.replace("_", " "), justify="right")
+    for source, own in said["sources"].items():
+        table.add_row(source, *(f"{own[name]:,}" for name in names))
+    table.add_section()
+    table.add_row("all", *(f"{said['total'][name]:,}" for name in names), style="bold")
+    table.caption = f"{said['samples_per_second']:,.0f} samples counted a second"
+    return table

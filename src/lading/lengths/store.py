@@ -1,0 +1,138 @@
+"""Counted lengths on disk, so that a corpus is counted once.
+
+    FOLDER/NAME-FINGERPRINT/
+        lengths.npy     a record for each counted row, memory-mapped when it is read
+        dropped.jsonl   the rows that cannot be used: {"row": …, "reason": …, "detail": …}
+        about.json      written last: what was counted with what, and the digests of the other two
+        parts/          what was counted so far, while counting
+
+The fingerprint is of everything the lengths depend on: another file or processor has another folder, so there is no
+question of a folder being out of date. Files are written beside their place and renamed into it: a reader sees a whole
+file or none, and ranks that count the same at the same time only write the same twice. What does not agree with its
+digest is not believed, and counted again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lading.errors import Reason
+from lading.lengths.rows import RECORD, Counted, Refusal, merge
+
+LENGTHS, DROPPED, ABOUT, PARTS = "lengths.npy", "dropped.jsonl", "about.json", "parts"
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
+"""What reading a damaged file raises."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Store:
+    """The folder of one data file seen through one processor."""
+
+    folder: Path
+    about: Mapping[str, Any]
+    """What is written down beside the lengths, for people."""
+    file: str = ""
+    """What the data file is called now. Refusals name it; the file may be moved and be called otherwise."""
+
+    def read(self) -> tuple[Counted, Mapping[str, Any]]:
+        """What was counted to the end, its numbers memory-mapped, and its notes; nothing where that is damaged."""
+        try:
+            about = json.loads((self.folder / ABOUT).read_bytes())
+            lines = (self.folder / DROPPED).read_bytes()
+            if about["digests"] != {LENGTHS: _file_digest(self.folder / LENGTHS), DROPPED: _digest(lines)}:
+                return Counted(), {}
+            records = np.load(self.folder / LENGTHS, mmap_mode="r", allow_pickle=False)
+            return self._checked(records, lines), about["notes"]
+        except _UNREADABLE:
+            return Counted(), {}
+
+    def read_parts(self) -> Counted:
+        """What an interrupted count left behind."""
+        return merge(self._part(path) for path in sorted((self.folder / PARTS).glob("*.npz")))
+
+    def write_part(self, counted: Counted) -> None:
+        """Keep what was counted lately."""
+        rows = counted.records["row"]
+        content = io.BytesIO()
+        np.savez(content, records=counted.records, dropped=np.frombuffer(self._lines(counted), dtype=np.uint8))
+        _write(self.folder / PARTS / f"{rows[0]:012d}-{rows[-1]:012d}.npz", content.getvalue())
+
+    def seal(self, counted: Counted, notes: Mapping[str, Any]) -> None:
+        """Keep all that was counted, in one piece."""
+        content = io.BytesIO()
+        np.save(content, np.ascontiguousarray(counted.records), allow_pickle=False)
+        files = {LENGTHS: content.getvalue(), DROPPED: self._lines(counted)}
+        for name, text in files.items():
+            _write(self.folder / name, text)
+        digests = {name: _digest(text) for name, text in files.items()}
+        about = {"counted": len(counted), "digests": digests, "notes": notes, **self.about}
+        _write(self.folder / ABOUT, json.dumps(about, indent=2, ensure_ascii=False).encode())
+        shutil.rmtree(self.folder / PARTS, ignore_errors=True)
+
+    def forget(self) -> None:
+        """Remove what was counted."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _part(self, path: Path) -> Counted:
+        try:
+            with np.load(path, allow_pickle=False) as part:
+                return self._checked(part["records"], part["dropped"].tobytes())
+        except _UNREADABLE:
+            return Counted()
+
+    def _checked(self, records: Any, lines: bytes) -> Counted:
+        entries = [json.loads(line) for line in lines.splitlines()]
+        refused = {
+            entry["row"]: Refusal(reason=Reason(entry["reason"]), detail=entry["detail"].replace("\0", self.file))
+            for entry in entries
+        }
+        if records.dtype != RECORD or records.ndim != 1:
+            return Counted()
+        counted = Counted(records=records, refused=refused)
+        return counted if counted.sound else Counted()
+
+    def _lines(self, counted: Counted) -> bytes:
+        entries = (
+            {
+                "row": row,
+                "reason": own.reason,
+                "detail": own.detail.replace(self.file, "\0") if self.file else own.detail,
+            }
+            for row, own in sorted(counted.refused.items())
+        )
+        return "".join(json.dumps(entry) + "\n" for entry in entries).encode()
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file in one step, whoever else writes it and whenever this process ends."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise

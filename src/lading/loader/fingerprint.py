@@ -1,0 +1,115 @@
+"""Everything that the lengths of a data file depend on, in one fingerprint.
+
+What is left out: the media files themselves. To look at each would cost as much as counting; a few are looked at
+(`witnesses.py`), and whatever a file turns out to be when it is opened is compared with what was counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import date
+from functools import cache, partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import lading
+from lading.loader.border import Border
+from lading.sources import SourceConfig
+from lading.sources.fingerprint import file_fingerprint
+
+VERSION = 1
+"""Of the cache's own format."""
+COUNTING = (
+    "conversation/",
+    "families/",
+    "family.py",
+    "loader/border.py",
+    "loader/samples.py",
+    "media/",
+    "records/",
+    "sources/",
+    "tokenise/",
+)
+"""Our own code that has a say in a length."""
+
+
+def source_facts(config: SourceConfig) -> dict[str, Any]:
+    """A data file and how it is read. Its media folder is named as seen from the file: both may be moved together."""
+    folder = config.media_dir
+    return {
+        "data": file_fingerprint(config.file),
+        "columns": dict(config.columns),
+        "tags": dict(config.tags),
+        # Without a folder, paths are seen from where the program was started.
+        "media_dir": os.path.relpath(folder, config.file.parent) if folder else f"from {Path.cwd()}",
+    }
+
+
+def processor_facts(border: Border) -> dict[str, Any]:
+    """A processor and its family."""
+    processor, family = border.processor, border.family
+    tokenizer = processor.tokenizer
+    template = processor.chat_template or tokenizer.chat_template
+    # What the last call left behind is no part of a tokenizer; counting sets both anew.
+    tokenizer.backend_tokenizer.no_padding()
+    tokenizer.backend_tokenizer.no_truncation()
+    return {
+        "version": VERSION,
+        "lading": lading.__version__,
+        "code": _own_code(),
+        **{name: version(name) for name in ("transformers", "tokenizers", "jinja2")},
+        "processor": _name(type(processor)),
+        "settings": digest(processor.to_dict()),
+        "tokenizer": digest(tokenizer.backend_tokenizer.to_str()),
+        "special_tokens": digest(tokenizer.special_tokens_map),
+        "template": digest(template),
+        "today": str(date.today()) if "strftime_now" in str(template) else "",
+        "family": family.name,
+        "turns": digest([_facts(family.turns), family.system_as_text]),
+        "media": {kind: digest([own.mark, own.pad, _maker(own.geometry)]) for kind, own in family.media.items()},
+        "geometries": {kind: digest(_facts(own)) for kind, own in border.geometries.items()},
+    }
+
+
+def digest(value: object) -> str:
+    """A short name for any plain value."""
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+def _facts(value: object) -> Any:
+    """The numbers and names that a record was made of; functions and what it has learnt meanwhile are left out."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return [_name(type(value)), {own.name: _facts(getattr(value, own.name)) for own in fields(value)}]
+    if isinstance(value, (list, tuple)):
+        return [_facts(item) for item in value]
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {key: _facts(item) for key, item in value.items()}
+    return value if isinstance(value, (str, int, float, type(None))) else None
+
+
+def _maker(value: Any) -> Any:
+    """A function by its name, and what it was given beforehand."""
+    if isinstance(value, partial):
+        return [_maker(value.func), [str(item) for item in value.args], {k: str(v) for k, v in value.keywords.items()}]
+    return _name(value)
+
+
+def _name(value: Any) -> str:
+    return f"{value.__module__}.{value.__qualname__}"
+
+
+@cache
+def _own_code() -> str:
+    """Our own code: a version says nothing to those who work on it."""
+    root = Path(lading.__file__).parent
+    digested = hashlib.blake2b(digest_size=12)
+    for path in sorted(root.rglob("*.py")):
+        if path.relative_to(root).as_posix().startswith(COUNTING):
+            digested.update(path.read_bytes())
+    return digested.hexdigest()
