@@ -66,9 +66,13 @@ class Figure:
     unit: str = ""
     better: Literal["less", "more"] = "less"
     goal: Goal | None = None
+    compared: bool = True
+    """Whether "so many times better" says anything about it."""
 
     def ratio(self, ours: float, theirs: float) -> float | None:
         """How many times better ours is."""
+        if not self.compared:
+            return None
         over, under = (theirs, ours) if self.better == "less" else (ours, theirs)
         return over / under if under else None
 

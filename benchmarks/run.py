@@ -23,13 +23,17 @@ from benchmarks import inputs, rows
 from benchmarks.picture import picture
 from benchmarks.reference import PACKAGES, Reference
 from benchmarks.result import RowResult
-from benchmarks.row import Job, Row
+from benchmarks.row import Job, Rival, Row
 from benchmarks.table import table
 
 ROOT = Path(__file__).parents[1]
 OURS = ("lading", "torch", "transformers", "tokenizers", "numpy", "pillow")
 LIMIT = 3600
 """Seconds after which a run is given up."""
+
+
+class RunFailed(Exception):
+    """A side ended with an error."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,8 +73,16 @@ class Bench:
             ours.append(self._run(name, "ours", Path(sys.executable)))
             for rival in row.rivals:
                 if rival.name not in missing:
-                    theirs[rival.name].append(self._run(name, rival.call, self.reference.python))
+                    self._run_rival(name, rival, theirs[rival.name], missing)
         return RowResult(name=name, row=row, ours=ours, theirs=theirs, missing=missing)
+
+    def _run_rival(self, name: str, rival: Rival, runs: list[Mapping[str, float]], missing: dict[str, str]) -> None:
+        """One run of theirs; if it fails, the row goes on without it, and says so."""
+        try:
+            runs.append(self._run(name, rival.call, self.reference.python))
+        except RunFailed as failure:
+            runs.clear()
+            missing[rival.name] = str(failure)
 
     def _prepare(self, module: ModuleType, name: str) -> None:
         """Make the inputs, unless they were made by the same code before."""
@@ -102,7 +114,10 @@ class Bench:
             timeout=LIMIT,
         )
         if done.returncode:
-            raise SystemExit(f"{name}, {function}, ended with {done.returncode}:\n{done.stderr[-4000:]}")
+            _say(done.stderr[-4000:])
+            raise RunFailed(
+                f"{function} of {name} ended with {done.returncode}: {done.stderr.strip().splitlines()[-1:]}"
+            )
         _say(f"  {name} {function}: {time.perf_counter() - start:.1f} s")
         figures: Mapping[str, float] = json.loads(out.read_text(encoding="utf-8"))
         return figures
