@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+SIZE ?= full
 READY := $(VENV)/.ready
 
-.PHONY: help install demo test check format clean
+.PHONY: help install demo test bench check format clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -22,6 +23,9 @@ demo: $(READY) ## the whole way, on data and a model made on the spot
 
 test: $(READY) ## run all tests
 	$(BIN)/pytest
+
+bench: $(READY) ## ours against the reference, side by side; SIZE=small to see that it works
+	$(BIN)/python -m benchmarks.run $(if $(filter small,$(SIZE)),--small)
 
 check: $(READY) ## formatter, linter, strict types, import contract
 	$(BIN)/ruff format --check .

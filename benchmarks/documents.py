@@ -1,0 +1,67 @@
+"""Documents with a picture each that fill one long pack; two rows use them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from benchmarks import theirs as reference
+from benchmarks.inputs import processor_folder, sentence, talk, write_picture, write_talks
+from benchmarks.row import Job
+
+PACK_SIZE = 32768
+DOCUMENTS = 64
+SIDE = 224
+
+
+def prepare(job: Job) -> None:
+    """Documents of about 500 tokens, each with a picture of 224×224."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(processor_folder(job))
+    write_talks(job.inputs, _talks(job, tokenizer))
+
+
+def _talks(job: Job, tokenizer: Any) -> Iterator[dict[str, Any]]:
+    dice = random.Random(0)
+    for number in range(job.pick(DOCUMENTS, 4)):
+        write_picture(job.inputs / "media" / f"{number}.jpg", width=SIDE, height=SIDE, seed=number)
+        answer = sentence(dice)
+        while len(tokenizer.encode(answer)) < 340:
+            answer = f"{answer} {sentence(dice)}"
+        yield talk("<image>What is this?", answer, images=[f"{number}.jpg"])
+
+
+def own_samples(job: Job) -> tuple[Any, list[Any]]:
+    """Our border, and the encoded documents with their pixels."""
+    from lading.loader import Samples, load_processor, read_processor
+    from lading.records import Encoded
+    from lading.sources import open_corpus
+
+    border = read_processor(load_processor(str(processor_folder(job))))
+    samples = Samples(corpus=open_corpus(job.inputs / "meta.json"), border=border)
+    encoded = [samples.encode(index) for index in range(len(samples))]
+    assert all(isinstance(sample, Encoded) for sample in encoded)
+    return border, encoded
+
+
+def their_samples(job: Job) -> tuple[Any, list[Any]]:
+    """Their processor, and the tokenised documents with their pixels."""
+    processor = reference.load_processor(processor_folder(job))
+    samples = reference.tokenised(job.inputs / "meta.json", processor)
+    return processor, [samples[index] for index in range(len(samples))]
+
+
+def their_pack(processor: Any, samples: list[Any], *, three_way: bool) -> Any:
+    """One pack, made as its `PackedDatasetWrapper` makes it; calling the result makes it once more."""
+    from nemo_automodel.components.datasets.vlm.neat_packing_vlm import PackedDatasetWrapper
+
+    packed = PackedDatasetWrapper(
+        samples,
+        [list(range(len(samples)))],
+        PACK_SIZE,
+        padding_idx=processor.tokenizer.pad_token_id,
+        get_rope_index=reference.rope_index(processor) if three_way else None,
+    )
+    return lambda: packed[0]

@@ -1,0 +1,95 @@
+"""Counting the tokens of a corpus."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import multiprocessing
+from typing import Any
+
+from benchmarks.inputs import processor_folder, text_talks, write_talks
+from benchmarks.measure import reading
+from benchmarks.row import Figure, Goal, Job, Rival, Row
+
+WORKERS = 2
+CHUNK = 2000
+CHECKED = 1000
+
+ROW = Row(
+    title="count tokens",
+    what=(
+        "Count the tokens of 100,000 conversations of text with two workers, and compare 1000 of the counts with what "
+        "the processor itself makes of the sample. The reference's counting is a script outside its wheel; its way "
+        "(lines to worker processes, texts joined by newlines and encoded, the count written back into every line) is "
+        "followed here with the tokenizer loaded before the clock starts."
+    ),
+    figures=(
+        Figure(name="seconds", what="time", unit="s", goal=Goal(times=4)),
+        Figure(name="wrong", what="counts that are wrong, in 1000", goal=Goal(at_most=0)),
+    ),
+    rivals=(Rival(name="NeMo Automodel, its script's way", package="nemo-automodel", call="theirs"),),
+    repeats=3,
+    bound="both sides spend most of it in the same tokenizer; ours also renders the chat template and finds labels.",
+)
+
+
+def prepare(job: Job) -> None:
+    """The conversations."""
+    write_talks(job.inputs, text_talks(job.pick(100_000, 500)))
+
+
+def _true_lengths(job: Job, processor: Any) -> list[int]:
+    """What the processor makes of the first samples."""
+    with (job.inputs / "talks.jsonl").open(encoding="utf-8") as file:
+        talks = [json.loads(line)["messages"] for line, _ in zip(file, range(CHECKED), strict=False)]
+    texts = [processor.apply_chat_template(talk, tokenize=False) for talk in talks]
+    return [len(ids) for ids in processor.tokenizer(texts)["input_ids"]]
+
+
+def ours(job: Job) -> dict[str, float]:
+    """The whole length table, labels and media included."""
+    from lading.loader import Samples, load_processor, read_processor
+    from lading.sources import open_corpus
+
+    border = read_processor(load_processor(str(processor_folder(job))))
+    # Until counting takes a number of workers it uses the tokenizer's own threads.
+    options = {"workers": WORKERS} if "workers" in inspect.signature(Samples.count).parameters else {}
+    with reading() as read:
+        table = Samples(corpus=open_corpus(job.inputs / "meta.json"), border=border).count(**options)
+    true = _true_lengths(job, border.processor)
+    return {"seconds": read.seconds, "wrong": sum(a != b for a, b in zip(true, table.tokens.tolist(), strict=False))}
+
+
+_TOKENIZER: list[Any] = []
+
+
+def _counted(lines: list[str]) -> list[str]:
+    """In a worker: lines with their counts."""
+    (tokenizer,) = _TOKENIZER
+    results = []
+    for line in lines:
+        row = json.loads(line)
+        texts = [message["content"].strip() for message in row["messages"]]
+        row["_text_tokens"] = len(tokenizer.encode("\n".join(filter(None, texts)), add_special_tokens=False))
+        results.append(json.dumps(row, ensure_ascii=False) + "\n")
+    return results
+
+
+def theirs(job: Job) -> dict[str, float]:
+    """Lines in, lines with counts out."""
+    from transformers import AutoProcessor
+
+    processor = AutoProcessor.from_pretrained(processor_folder(job))
+    _TOKENIZER.append(processor.tokenizer)
+    out = job.scratch / "counted.jsonl"
+    with multiprocessing.get_context("fork").Pool(WORKERS) as pool, reading() as read:
+        with (job.inputs / "talks.jsonl").open(encoding="utf-8") as file:
+            lines = [line for line in file if line.strip()]
+        chunks = [lines[start : start + CHUNK] for start in range(0, len(lines), CHUNK)]
+        with out.open("w", encoding="utf-8") as file:
+            for counted in pool.imap(_counted, chunks):
+                file.writelines(counted)
+    with out.open(encoding="utf-8") as file:
+        tokens = [json.loads(line)["_text_tokens"] for line, _ in zip(file, range(CHECKED), strict=False)]
+    true = _true_lengths(job, processor)
+    return {"seconds": read.seconds, "wrong": sum(a != b for a, b in zip(true, tokens, strict=True))}

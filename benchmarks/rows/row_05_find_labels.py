@@ -1,0 +1,85 @@
+"""Finding the labels of a long sequence."""
+
+from __future__ import annotations
+
+import random
+
+from benchmarks import theirs as reference
+from benchmarks.inputs import processor_folder, text_of, write_talks
+from benchmarks.measure import median_seconds
+from benchmarks.row import Figure, Goal, Job, Rival, Row
+
+ROW = Row(
+    title="find labels",
+    what=(
+        "Labels of one conversation of about 32,000 tokens in 32 turns, whose text is already rendered and tokenised. "
+        "Ours is timed twice: as the loader does it (text and tokens to labels), and through the front door's "
+        "function of the reference's name, which is handed ids that it did not make and tokenises the text again to "
+        "be sure of them."
+    ),
+    figures=(
+        Figure(name="seconds", what="time", unit="s", goal=Goal(times=40)),
+        Figure(name="front_door", what="time, ids made elsewhere", unit="s"),
+        Figure(name="labelled", what="tokens with a label", compared=False),
+    ),
+    rivals=(Rival(name="NeMo Automodel", package="nemo-automodel", call="theirs"),),
+    bound="two look-ups in the tokenizer's offsets a turn, and a copy of the ids.",
+)
+
+
+def prepare(job: Job) -> None:
+    """One conversation of many turns."""
+    dice = random.Random(0)
+    turns = job.pick(32, 2)
+    messages = [
+        {"role": ("user", "assistant")[place % 2], "content": text_of(dice, (5, 22)[place % 2])}
+        for place in range(2 * turns)
+    ]
+    write_talks(job.inputs, [{"messages": messages}])
+
+
+def ours(job: Job) -> dict[str, float]:
+    """From text and tokens to labels, as `tokenise` does it, and by the front door."""
+    import torch
+
+    from lading.loader import Samples, load_processor, read_processor
+    from lading.sources import open_corpus
+    from lading.tokenise import Outline
+    from lading.tokenise.labels import labels_from_spans, token_span
+    from lading.tokenise.spans import assistant_spans
+    from lading.vlm.collate_fns import build_labels_from_template
+
+    border = read_processor(load_processor(str(processor_folder(job))))
+    samples = Samples(corpus=open_corpus(job.inputs / "meta.json"), border=border)
+    (outline,) = samples.outline([0])
+    assert isinstance(outline, Outline)
+    tokeniser, talk, text, ids = border.tokeniser, outline.conversation, outline.text, outline.ids
+    (encoding,) = tokeniser.encode_batch([text])
+    marks = {kind: medium.mark for kind, medium in tokeniser.media.items()}
+
+    def find() -> object:
+        spans = assistant_spans(text, talk, tokeniser.turns, marks)
+        return labels_from_spans(ids, [token_span(encoding, *span) for span in spans])
+
+    assert (find() == outline.labels).all()
+    messages = samples.corpus.row(0).value["messages"]
+    batch = torch.from_numpy(ids)[None]
+    by_door = build_labels_from_template(batch, [messages], border.processor)
+    assert by_door[0].tolist() == outline.labels.tolist()
+    return {
+        "seconds": median_seconds(find, 50),
+        "front_door": median_seconds(lambda: build_labels_from_template(batch, [messages], border.processor), 20),
+        "labelled": outline.length.label_tokens,
+    }
+
+
+def theirs(job: Job) -> dict[str, float]:
+    """From ids to labels, by the markers in them."""
+    from nemo_automodel.components.datasets.vlm.collate_fns import build_labels_from_template
+
+    processor = reference.load_processor(processor_folder(job))
+    samples = reference.tokenised(job.inputs / "meta.json", processor)
+    ids, talks = samples[0]["input_ids"][None], [samples.dataset[0]["conversation"]]
+    labels = build_labels_from_template(ids, talks, processor)
+    seconds = median_seconds(lambda: build_labels_from_template(ids, talks, processor), 20)
+    return {"seconds": seconds, "front_door": seconds, "labelled": int((labels != -100).sum())}

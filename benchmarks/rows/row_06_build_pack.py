@@ -1,0 +1,51 @@
+"""Building one long pack of encoded documents."""
+
+from __future__ import annotations
+
+from benchmarks import documents
+from benchmarks.measure import median_seconds
+from benchmarks.row import Figure, Goal, Job, Rival, Row
+
+ROW = Row(
+    title="build a pack",
+    what=(
+        "Build one pack of 32k tokens of 64 documents with a picture each, from documents that are tokenised and have "
+        "their pixels: join, shift, number positions. Ours numbers them in three ways, as Qwen2.5-VL does; so does the "
+        "reference when it is given the model's function, and without it numbers them plainly."
+    ),
+    figures=(
+        Figure(name="seconds", what="time", unit="s", goal=Goal(times=8)),
+        Figure(name="tokens", what="tokens in the pack", compared=False),
+    ),
+    rivals=(
+        Rival(name="NeMo Automodel", package="nemo-automodel", call="theirs"),
+        Rival(name="NeMo Automodel, plain positions", package="nemo-automodel", call="theirs_plain"),
+    ),
+    bound="copying the pixels (77 MB as float32), which both sides do.",
+)
+prepare = documents.prepare
+
+
+def ours(job: Job) -> dict[str, float]:
+    """With three-way positions."""
+    from lading.materialise import build_pack
+
+    border, samples = documents.own_samples(job)
+    options = {"fields": border.family.table, "three_way": border.three_way}
+    seconds = median_seconds(lambda: build_pack(samples, **options), 20)
+    return {"seconds": seconds, "tokens": build_pack(samples, **options).length}
+
+
+def theirs(job: Job) -> dict[str, float]:
+    """With three-way positions."""
+    return _theirs(job, three_way=True)
+
+
+def theirs_plain(job: Job) -> dict[str, float]:
+    """With plain positions."""
+    return _theirs(job, three_way=False)
+
+
+def _theirs(job: Job, *, three_way: bool) -> dict[str, float]:
+    build = documents.their_pack(*documents.their_samples(job), three_way=three_way)
+    return {"seconds": median_seconds(build, 10), "tokens": len(build()["input_ids"])}

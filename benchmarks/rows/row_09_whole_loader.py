@@ -1,0 +1,104 @@
+"""The whole loader over pictures."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from benchmarks import theirs as reference
+from benchmarks.inputs import picture_talks, processor_folder, write_talks
+from benchmarks.row import Figure, Goal, Job, Rival, Row
+
+PACK_SIZE = 8192
+WORKERS = 2
+
+ROW = Row(
+    title="whole loader",
+    what=(
+        "An epoch over 400 conversations about JPEGs of about 1024×768, two workers, packs of 8192: tokens of "
+        "documents handed over in a second, padding not counted, from the first request to the last batch; and the "
+        "same with opening, counting and planning included. The reference is handed exact counts (text, template and "
+        "media), which it cannot work out for itself: with its own it would lose samples."
+    ),
+    figures=(
+        Figure(name="rate", what="epoch alone", unit="tokens/s", better="more", goal=Goal(times=3)),
+        Figure(name="rate_from_start", what="from opening on", unit="tokens/s", better="more"),
+        Figure(name="documents", what="documents handed over", compared=False),
+    ),
+    rivals=(
+        Rival(name="NeMo Automodel, flash attention", package="nemo-automodel", call="theirs"),
+        Rival(name="NeMo Automodel, SDPA", package="nemo-automodel", call="theirs_sdpa"),
+    ),
+    repeats=3,
+    bound="decoding, resizing and cutting pictures into float patches, which the processor does for both sides.",
+)
+
+
+def prepare(job: Job) -> None:
+    """The pictures; then every row again with its exact counts."""
+    from lading.loader import Samples, load_processor, read_processor
+    from lading.sources import open_corpus
+
+    plain = write_talks(job.inputs / "plain", picture_talks(job.inputs / "plain", job.pick(400, 6)))
+    border = read_processor(load_processor(str(processor_folder(job))))
+    table = Samples(corpus=open_corpus(plain), border=border).count()
+    entry = json.loads(plain.read_text(encoding="utf-8"))["talks"]
+    counted = job.inputs / "counted"
+    counted.mkdir()
+    lines = (plain.parent / "talks.jsonl").read_text(encoding="utf-8").splitlines()
+    with (counted / "talks.jsonl").open("w", encoding="utf-8") as file:
+        for line, tokens in zip(lines, table.tokens.tolist(), strict=True):
+            # Everything under one name, and no size for the picture: that would be counted on top.
+            row = {**json.loads(line), "_text_tokens": tokens, "mm_inputs_meta": {"images_meta": []}}
+            file.write(json.dumps(row) + "\n")
+    (counted / "meta.json").write_text(json.dumps({"talks": entry}), encoding="utf-8")
+
+
+def ours(job: Job) -> dict[str, float]:
+    """The loader, at its defaults."""
+    from lading import Loader
+
+    begun = time.perf_counter()
+    options = {"pack_size": PACK_SIZE, "num_workers": WORKERS}
+    loader = Loader(job.inputs / "plain" / "meta.json", str(processor_folder(job)), **options)
+    return _rates(begun, ([document.tokens for row in batch.rows for document in row] for batch in loader))
+
+
+def theirs(job: Job) -> dict[str, float]:
+    """Without a dense mask."""
+    return _theirs(job, "flash_attention_2")
+
+
+def theirs_sdpa(job: Job) -> dict[str, float]:
+    """With a dense mask, its default."""
+    return _theirs(job, "sdpa")
+
+
+def _theirs(job: Job, attention: str) -> dict[str, float]:
+    begun = time.perf_counter()
+    options: dict[str, Any] = {"pack_size": PACK_SIZE, "workers": WORKERS, "attention": attention, "three_way": True}
+    loader = reference.loader(job.inputs / "counted" / "meta.json", processor_folder(job), **options)
+    return _rates(begun, (_lengths(batch) for batch in loader))
+
+
+def _lengths(batch: Any) -> list[int]:
+    """The documents of a batch of one row; its shift takes one token off each, which is put back."""
+    import torch
+
+    if "_packed_seq_ids" not in batch:
+        return [batch["input_ids"].shape[1] + 1]
+    ids = batch["_packed_seq_ids"]
+    return [count + 1 for count in torch.unique(ids[ids > 0], return_counts=True)[1].tolist()]
+
+
+def _rates(begun: float, batches: Iterable[list[int]]) -> dict[str, float]:
+    start = time.perf_counter()
+    lengths = [length for batch in batches for length in batch]
+    end = time.perf_counter()
+    return {
+        "rate": sum(lengths) / (end - start),
+        "rate_from_start": sum(lengths) / (end - begun),
+        "documents": len(lengths),
+    }
