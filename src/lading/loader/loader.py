@@ -19,6 +19,7 @@ from lading.loader.border import load_processor, read_layers, read_processor
 from lading.loader.config import LoaderConfig
 from lading.loader.packs import Collater, PackDataset
 from lading.loader.ranks import with_rank
+from lading.loader.room import room_for_samples
 from lading.loader.samples import Samples
 from lading.loader.skip import SkipPolicy
 from lading.loader.state import Cursor, fingerprint
@@ -62,10 +63,17 @@ class Loader:
             policy=SkipPolicy(strict=self.config.strict),
         )
         self._layers = read_layers(self.samples.border.family, model_config, self.config.attention)
-        counted = self.samples.count(progress)
-        self.samples, self.lengths = fit(
-            self.samples, counted, limit=self.config.pack_size, too_long=self.config.too_long
+        self._silent = (
+            self.samples.encode_conversation(placeholder.conversation()) if self.config.placeholder_media else None
         )
+        counted = self.samples.count(progress)
+        self._room = room_for_samples(
+            counted,
+            pack_size=self.config.pack_size,
+            placeholder=self._silent.document.tokens if self._silent else 0,
+            truncating=self.config.too_long == "truncate",
+        )
+        self.samples, self.lengths = fit(self.samples, counted, limit=self._room, too_long=self.config.too_long)
         self._step, self._carries_on = 0, False
         self._failed: list[Dropped] = []
         self._begin(self.config.epoch, self._plan(self.config.epoch))
@@ -128,7 +136,7 @@ class Loader:
     def _plan(self, epoch: int) -> PackPlan:
         return make_plan(
             self.lengths,
-            pack_size=self.config.pack_size,
+            pack_size=self._room,
             world_size=self.config.world_size,
             seed=self.config.seed,
             epoch=epoch,
@@ -146,7 +154,6 @@ class Loader:
     def _batches(self) -> DataLoader[Batch | LadingError]:
         own = self.plan.order[self._step :, self.config.rank].tolist()
         size = self.config.batch_size
-        silent = placeholder.conversation() if self.config.placeholder_media else None
         return DataLoader(
             PackDataset(self.samples, self.lengths, self.plan),  # type: ignore[arg-type]  # typed by what the data set gives, not the collater
             batch_sampler=[own[start : start + size] for start in range(0, len(own), size)],
@@ -154,7 +161,7 @@ class Loader:
                 samples=self.samples,
                 config=self.config,
                 layers=self._layers,
-                placeholder=self.samples.encode_conversation(silent) if silent else None,
+                placeholder=self._silent,
             ),
             num_workers=self.config.num_workers,
             # Its own generator: the global one must not depend on how often a run was interrupted.
