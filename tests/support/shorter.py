@@ -18,11 +18,16 @@ Turn = tuple[str, Sequence[str | dict[str, str]]]
 
 
 def samples_of(border: Border, folder: Path, *talks: Sequence[Turn]) -> Samples:
-    """A corpus of these talks in a file; media names are found beside it."""
+    """A corpus of these talks."""
+    return Samples(corpus=open_corpus(write_talks(folder, *talks)), border=border)
+
+
+def write_talks(folder: Path, *talks: Sequence[Turn]) -> Path:
+    """A file of these talks; media names are found beside it."""
     rows = [{"messages": [{"role": role, "content": _content(said)} for role, said in talk]} for talk in talks]
     path = folder / "talks.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return Samples(corpus=open_corpus(path), border=border)
+    return path
 
 
 def _content(said: Sequence[str | dict[str, str]]) -> list[dict[str, Any]]:

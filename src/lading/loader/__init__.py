@@ -5,6 +5,7 @@
     skip      the one place where any error may become a named skip
     samples   sample number → conversation, length or tensors
     truncation  over-long samples, cut to what fits
+    room      how much of a pack samples may fill beside a placeholder
     packs     pack number → pack, in a worker
     accounts  the ledger as an epoch begins
     ranks     which rank this process is

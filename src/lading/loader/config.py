@@ -77,9 +77,10 @@ class LoaderConfig:
     max_failures: int = 100
     """How many samples may fail after they were counted and planned, before the run stops."""
     fixed_length: bool = False
-    """Pad every row to one length, for compiled models: `pack_size`, and room for a placeholder if there may be one."""
+    """Pad every row to `pack_size`, for compiled models."""
     placeholder_media: bool = False
-    """Add a picture in a trailing document of its own to batches without media (FSDP and ZeRO need a vision pass)."""
+    """Add a picture, in a trailing document of its own, to batches without pictures and clips: under DDP, FSDP and ZeRO
+    every rank needs a vision pass. Packs leave room for it, so that no row is longer than `pack_size`."""
 
     pixels: Pixels = "model"
     """What pixels are: what the `model` expects, or `uint8` bytes, an eighth of it, that `loader.normalise` turns into

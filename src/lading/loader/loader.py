@@ -21,6 +21,7 @@ from lading.loader.epoch import Epoch
 from lading.loader.packs import Collater, PackDataset
 from lading.loader.ranks import with_rank
 from lading.loader.reviving import Reviving
+from lading.loader.room import room_for_samples
 from lading.loader.samples import Samples
 from lading.loader.skip import SkipPolicy
 from lading.loader.state import Cursor, check_plan
@@ -72,11 +73,18 @@ class Loader:
         )
         self._layers = read_layers(self.samples.border.family, model_config, self.config.attention)
         self._work = work or self.samples.border.family.work
-        counted = self.samples.count(progress, workers=self.config.count_workers, cache=self.config.cache)
-        self.samples, self.lengths = fit(
-            self.samples, counted, limit=self.config.pack_size, too_long=self.config.too_long
+        self._silent = (
+            self.samples.encode_conversation(placeholder.conversation()) if self.config.placeholder_media else None
         )
-        self._given = None if plan is None else check_plan(load_plan(plan), self.config, self.lengths)
+        counted = self.samples.count(progress, workers=self.config.count_workers, cache=self.config.cache)
+        self._room = room_for_samples(
+            counted,
+            pack_size=self.config.pack_size,
+            placeholder=self._silent.document.tokens if self._silent else 0,
+            truncating=self.config.too_long == "truncate",
+        )
+        self.samples, self.lengths = fit(self.samples, counted, limit=self._room, too_long=self.config.too_long)
+        self._given = None if plan is None else check_plan(load_plan(plan), self.config, self._room, self.lengths)
         self._latest = self._given
         self._carries_on = False
         self._begin(self.config.epoch)
@@ -160,7 +168,6 @@ class Loader:
 
         The ledger and the cursor of this object do not see what such a loader hands out.
         """
-        silent = placeholder.conversation() if self.config.placeholder_media else None
         own, size = self._epoch.left(), self.config.batch_size
         return {
             "dataset": PackDataset(self.samples, self.lengths, self.plan),
@@ -169,7 +176,7 @@ class Loader:
                 samples=self.samples,
                 config=self.config,
                 layers=self._layers,
-                placeholder=self.samples.encode_conversation(silent) if silent else None,
+                placeholder=self._silent,
             ),
         }
 
@@ -185,7 +192,7 @@ class Loader:
                 return known
         self._latest = make_plan(
             self.lengths,
-            pack_size=self.config.pack_size,
+            pack_size=self._room,
             world_size=self.config.world_size,
             seed=self.config.seed,
             epoch=epoch,

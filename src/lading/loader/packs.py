@@ -82,7 +82,7 @@ class Collater:
     config: LoaderConfig
     layers: Mapping[str, LayerSight] | None = None
     placeholder: Encoded | None = None
-    """What stands behind the last pack of a batch without media."""
+    """What stands behind the last pack of a batch without pictures and clips; the plan leaves room for it."""
 
     def __call__(self, packs: Sequence[Pack | LadingError]) -> Batch | LadingError:
         """One batch of these packs, or the error that came instead of one."""
@@ -95,7 +95,7 @@ class Collater:
             self._with_placeholder(good),
             fields=border.family.table,
             pad_token=border.pad_token,
-            length=self._fixed_length(),
+            length=self.config.pack_size if self.config.fixed_length else None,
             attention=self.config.attention,
             layers=self.layers,
         )
@@ -104,13 +104,9 @@ class Collater:
         # Once for the whole batch, when nothing is left to be joined.
         return replace(batch, inputs=normalised(batch.inputs, border.raw.scales))
 
-    def _fixed_length(self) -> int | None:
-        if not self.config.fixed_length:
-            return None
-        return self.config.pack_size + (self.placeholder.document.tokens if self.placeholder else 0)
-
     def _with_placeholder(self, packs: list[Pack]) -> list[Pack]:
-        bare = not any(document.media for pack in packs for document in pack.documents)
+        # A sound is no picture: the vision tower would stand still.
+        bare = not any(document.footprints("image", "video") for pack in packs for document in pack.documents)
         if self.placeholder is None or not bare:
             return packs
         border = self.samples.border

@@ -99,12 +99,12 @@ def differences(found: Mapping[str, int | str], here: Mapping[str, int | str]) -
     return "; ".join(other)
 
 
-def check_plan(plan: PackPlan, config: LoaderConfig, lengths: LengthTable) -> PackPlan:
+def check_plan(plan: PackPlan, config: LoaderConfig, pack_size: int, lengths: LengthTable) -> PackPlan:
     """The plan, if it is one of these lengths and this configuration; else what differs."""
     here: dict[str, int | str] = {
         "samples": len(lengths),
         "lengths": lengths_fingerprint(lengths),
-        "pack_size": config.pack_size,
+        "pack_size": pack_size,
         "seed": config.seed,
         "algorithm": config.algorithm,
         "placing": config.placing,
