@@ -77,6 +77,6 @@ def _takes_borders(tower: list[Any]) -> bool:
 
 
 def _without_documents(module: Any, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """transformers passes what it does not know on to every part; a tower has borders of its own by those names."""
+    """Some models pass what they do not know on to every part; a tower has borders of its own by those names."""
     del module
     return values, {name: value for name, value in named.items() if name not in (*BORDERS, *LONGEST)}

@@ -111,7 +111,7 @@ def read_layers(family: Family, model_config: Any, attention: Attention) -> Mapp
         raise ConfigError(
             found=f"attention={attention!r} for {family.title} without model_config",
             wanted="the model's configuration (model.config), which knows its windows",
-            consequence="its layers do not all see the same; attention='positions' needs nothing said",
+            consequence="its layers need masks of more than one kind, or windows; attention='positions' needs none",
         )
     layers = family.layers(model_config.get_text_config())
     if attention == "varlen" and any(layer.both_ways for layer in layers.values()):
