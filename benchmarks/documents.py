@@ -28,7 +28,7 @@ def _talks(job: Job, tokenizer: Any) -> Iterator[dict[str, Any]]:
     for number in range(job.pick(DOCUMENTS, 4)):
         write_picture(job.inputs / "media" / f"{number}.jpg", width=SIDE, height=SIDE, seed=number)
         answer = sentence(dice)
-        while len(tokenizer.encode(answer)) < 340:
+        while len(tokenizer.encode(answer)) < 390:
             answer = f"{answer} {sentence(dice)}"
         yield talk("<image>What is this?", answer, images=[f"{number}.jpg"])
 

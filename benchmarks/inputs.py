@@ -50,7 +50,7 @@ def text_talks(lines: int, *, seed: int = 0) -> Iterator[dict[str, Any]]:
     dice = random.Random(seed)
     sentences = [sentence(dice) for _ in range(5_000)]
     for _ in range(lines):
-        count = 1 + int(dice.lognormvariate(1.9, 0.6))
+        count = 1 + int(dice.lognormvariate(1.53, 0.6))
         yield talk(dice.choice(sentences), " ".join(dice.choices(sentences, k=count)))
 
 

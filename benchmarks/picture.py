@@ -63,7 +63,7 @@ def _bar(line: Line, y: int, decades: int) -> str:
 
 
 def _goal(line: Line) -> float | None:
-    return line.figure.goal.times if line.figure.goal else None
+    return line.goal.times if line.goal else None
 
 
 def _x(ratio: float, decades: int) -> float:

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.row import Figure, Rival, Row
+from benchmarks.row import Figure, Goal, Rival, Row
 
 Runs = Sequence[Mapping[str, float]]
 
@@ -41,6 +41,8 @@ class Line:
     rival: str | None
     theirs: Spread | None
     ratio: float | None
+    goal: Goal | None
+    """What is wanted, where this rival is one to be measured by."""
     met: bool | None
     """Whether the goal is reached; `None` where there is none, or nothing to judge it by."""
 
@@ -61,7 +63,10 @@ class RowResult:
         """The lines of the table; goals are judged at full size only."""
         if not self.ours:
             return []
-        return [line for figure in self.row.figures for line in self._lines_of(figure, judge)]
+        return [line for figure in self._given() for line in self._lines_of(figure, judge)]
+
+    def _given(self) -> list[Figure]:
+        return [figure for figure in self.row.figures if figure.name in self.ours[0] or not figure.optional]
 
     def _lines_of(self, figure: Figure, judge: bool) -> list[Line]:
         rivals = [rival for rival in self.row.rivals if any(figure.name in run for run in self.theirs[rival.name])]
@@ -71,7 +76,7 @@ class RowResult:
         ours = Spread.of([run[figure.name] for run in self.ours])
         theirs = Spread.of([run[figure.name] for run in self.theirs[rival.name]]) if rival else None
         ratio = figure.ratio(ours.median, theirs.median) if theirs else None
-        judged = judge and figure.goal is not None and (rival is None or rival.judged)
+        goal = figure.goal if rival is None or rival.judged else None
         return Line(
             row=self.name,
             title=self.row.title,
@@ -80,5 +85,6 @@ class RowResult:
             rival=rival.name if rival else None,
             theirs=theirs,
             ratio=ratio,
-            met=figure.goal.met(ours=ours.median, ratio=ratio) if figure.goal and judged else None,
+            goal=goal,
+            met=goal.met(ours=ours.median, ratio=ratio) if goal and judge else None,
         )

@@ -31,7 +31,7 @@ def _cells(line: Line) -> tuple[str, ...]:
     name = figure.what if line.rival is None else f"{figure.what} | {line.rival}"
     theirs = shown(line.theirs, figure.unit) if line.theirs else "–"
     ratio = f"{line.ratio:.3g}x" if line.ratio is not None else "–"
-    return (name, shown(line.ours, figure.unit), theirs, ratio, str(figure.goal or ""), VERDICTS[line.met])
+    return (name, shown(line.ours, figure.unit), theirs, ratio, str(line.goal or ""), VERDICTS[line.met])
 
 
 def shown(spread: Spread, unit: str) -> str:

@@ -43,24 +43,26 @@ def tokenised(meta: Path, processor: Any) -> Any:
     return PreTokenizedDatasetWrapper(make_meta_dataset(str(meta)), processor, inject_fake_images=False)
 
 
-def loader(meta: Path, folder: Path, *, pack_size: int, workers: int, attention: str, three_way: bool) -> Any:
-    """Its whole pipeline, put together by its own configuration classes."""
+def loader_maker(
+    meta: Path, folder: Path, *, pack_size: int, workers: int, attention: str, three_way: bool
+) -> Callable[[], Any]:
+    """Its whole pipeline, put together by its own configuration classes when the result is called.
+
+    What is not timed on either side is done here: its imports, the processor, and the model's function for positions.
+    """
     from nemo_automodel.components.datasets.vlm.datasets import MetaDatasetConfig, PreTokenizedDatasetWrapperConfig
-    from nemo_automodel.components.datasets.vlm.loader import VlmDataloaderConfig
+    from nemo_automodel.components.datasets.vlm.loader import VlmDataloaderConfig, VlmProcessorConfig
     from nemo_automodel.components.datasets.vlm.neat_packing_vlm import NeatPackConfig
 
+    processor = load_processor(folder)
+    positions = rope_index(processor) if three_way else None
     config = VlmDataloaderConfig(
         dataset_config=MetaDatasetConfig(path_or_dataset=str(meta)),
+        processor_config=VlmProcessorConfig(factory=lambda: processor),
         pretokenization=PreTokenizedDatasetWrapperConfig(inject_fake_images=False),
         packing=NeatPackConfig(pack_size=pack_size),
         num_workers=workers,
     )
-    built = config.build(
-        pretrained_model_name_or_path=str(folder),
-        dp_rank=0,
-        dp_world_size=1,
-        batch_size=1,
-        get_rope_index=rope_index(load_processor(folder)) if three_way else None,
-        packing_attn_implementation=attention,
-    )
-    return built.dataloader
+    options: dict[str, Any] = {"dp_rank": 0, "dp_world_size": 1, "batch_size": 1, "get_rope_index": positions}
+    options |= {"pretrained_model_name_or_path": str(folder), "packing_attn_implementation": attention}
+    return lambda: config.build(**options).dataloader

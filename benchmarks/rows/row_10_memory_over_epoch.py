@@ -50,8 +50,10 @@ def ours(job: Job) -> dict[str, float]:
 def theirs(job: Job) -> dict[str, float]:
     """Its loader, without a dense mask."""
     options: dict[str, Any] = {"pack_size": PACK_SIZE, "workers": WORKERS, "three_way": False}
-    loader = reference.loader(job.inputs / "meta.json", processor_folder(job), attention="flash_attention_2", **options)
-    return _watched(loader)
+    make = reference.loader_maker(
+        job.inputs / "meta.json", processor_folder(job), attention="flash_attention_2", **options
+    )
+    return _watched(make())
 
 
 def _watched(loader: Any) -> dict[str, float]:
