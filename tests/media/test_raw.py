@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from copy import copy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -233,7 +234,7 @@ SIZE = {"shortest_edge": 4 * 28 * 28, "longest_edge": 32 * 28 * 28}
     [Inverted(size=SIZE), Qwen2VLImageProcessor(size=SIZE, do_normalize=False), Qwen2VLImageProcessorPil(size=SIZE)],
 )
 def test_a_processor_that_does_otherwise_is_asked_itself(own: Any) -> None:
-    processor = toy.processor("qwen2_5_vl")
+    processor = copy(toy.processor("qwen2_5_vl"))  # the toy itself is shared
     processor.image_processor = own
     other = read_processor(processor)
     assert other.raw is None
