@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -198,8 +199,26 @@ def test_a_model_from_a_folder(meta: Path, tmp_path: Path) -> None:
         checked(meta, model=str(tmp_path))
 
 
-def test_nothing_to_compare_is_no_success(meta: Path) -> None:
+@pytest.fixture
+def clips(meta: Path) -> Path:
+    path = meta.with_name("only-clips.json")
+    path.write_text(json.dumps({"clips": {"file_name": "clips.jsonl", "media_dir": "media"}}))
+    return path
+
+
+def test_clips_alone_that_the_model_refuses_are_said_not_to_be_compared(clips: Path) -> None:
+    said = verify(clips, "toy:gemma4", pack_size=512).to_dict()
+    assert (said["holds"], said["documents"], said["losses_compared"], said["not_run"]) == (True, 1, 0, 1)
+    assert said["max_abs_loss_diff"] is None
+    assert said["tokens_equal"]
+    broken_words = verify(clips, "toy:gemma4", pack_size=512, through=broken(another_word))
+    assert not broken_words.holds
+
+
+def test_nothing_to_compare_is_no_success(meta: Path, clips: Path) -> None:
     with pytest.raises(CorpusError, match="nothing to train on"):
         checked(meta, pack_size=3)
+    with pytest.raises(CorpusError, match="unsupported_media 1"):
+        verify(clips, "toy:smolvlm", pack_size=512)
     with pytest.raises(ConfigError, match="at least one sample"):
         checked(meta, limit=0)

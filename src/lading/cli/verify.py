@@ -12,7 +12,6 @@ from lading.cli.show import console, errors, print_json, progress_bar
 from lading.errors import UnknownName
 from lading.family import ATTENTIONS
 
-LIMIT = 64
 SHOWN = 8
 """Differences that are printed by name; `--json` has all of them."""
 
@@ -21,7 +20,7 @@ def verify(
     meta: Annotated[Path, typer.Argument(help="A meta .json, a .json array or a .jsonl file of conversations.")],
     processor: Annotated[str, typer.Option(help="A processor folder, a hub id, or toy:NAME.")],
     pack_size: Annotated[int, typer.Option(help="Tokens in a pack.")],
-    limit: Annotated[int, typer.Option(help="Samples to look at, spread over the corpus.", min=1)] = LIMIT,
+    limit: Annotated[int, typer.Option(help="Samples to look at, spread over the corpus.", min=1)] = 64,
     model: Annotated[str, typer.Option(help="small: made on the spot; or a model folder or hub id.")] = "small",
     attention: Annotated[str, typer.Option(help="One of: " + ", ".join(ATTENTIONS) + ".")] = "positions",
     family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
@@ -67,13 +66,10 @@ def _table(found: Any) -> Table:
     for aspect in ("tokens", "labels", "positions", "pixels"):
         differing = found.differing(aspect)
         table.add_row(aspect, f"{differing:,} documents differ" if differing else "equal")
-    table.add_row(
-        "loss",
-        f"at most {found.max_abs_loss_diff:.1e} apart, over {found.losses:,} documents (tolerance {found.tolerance:g})",
-    )
-    table.add_row(
-        "sight", f"{found.differing('sight'):,} documents see another (moved by {found.max_abs_sight_diff:.1e})"
-    )
+    if found.losses:
+        apart, moved = f"{found.max_abs_loss_diff:.1e}", f"{found.max_abs_sight_diff:.1e}"
+        table.add_row("loss", f"at most {apart} apart, over {found.losses:,} documents (tolerance {found.tolerance:g})")
+        table.add_row("sight", f"{found.differing('sight'):,} documents see another (moved by {moved})")
     table.add_row("lost", f"{found.differing('lost'):,}")
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in found.dropped.items())
     table.add_row("dropped", reasons or "0")

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lading.errors import CorpusError, ExactnessError
+from lading.errors import CorpusError, ExactnessError, Reason
 from lading.family import Attention
 from lading.fields import IGNORE_INDEX
 from lading.loader import Loader, Samples, load_processor, read_processor
@@ -76,8 +76,7 @@ def verify(
         tolerance=TOLERANCE[model == SMALL] if tolerance is None else tolerance,
         fixed=torch.tensor(sorted(border.processor.tokenizer.get_added_vocab().values())),
     )
-    lots = _lots(samples, loaded)
-    for lot in lots:
+    for lot in _lots(samples, loaded, books.dropped):
         try:
             loader = Loader(
                 part_of(chosen, lot.indices),
@@ -90,11 +89,13 @@ def verify(
                 world_size=1,
             )
         except CorpusError:
-            if len(lots) == 1:
-                raise
-            books.dropped["nothing to train on"] += len(lot.indices)
+            # All of these can be counted, so what keeps them out of every pack is their length.
+            books.dropped[Reason.TOO_LONG.value] += len(lot.indices)
             continue
         books.read(loader, lot.refusal, through, progress)
+    if sum(books.dropped.values()) == len(chosen):
+        reasons = ", ".join(f"{reason} {count}" for reason, count in books.dropped.items())
+        raise CorpusError(found=f"nothing to train on among {len(chosen)} samples ({reasons})", wanted="at least one")
     return Verification(
         samples=len(chosen),
         documents=books.documents,
@@ -121,13 +122,15 @@ class _Lot:
     refusal: str = ""
 
 
-def _lots(samples: Samples, model: Any) -> list[_Lot]:
-    """What the model takes, and, apart from it, what it refuses: one sample of every mix of media is tried alone."""
+def _lots(samples: Samples, model: Any, dropped: Counter[str]) -> list[_Lot]:
+    """What the model takes, and, apart from it, what it refuses: one sample of every mix of media is tried alone.
+    Samples that cannot be counted are written down as `dropped`.
+    """
     refusals: dict[frozenset[str], str] = {}
     lots: dict[str, list[int]] = {}
     for index, outline in enumerate(samples.outline(range(len(samples)))):
         if isinstance(outline, Dropped):
-            lots.setdefault("", []).append(index)
+            dropped[outline.reason.value] += 1
             continue
         kinds = frozenset(part.kind for part in outline.conversation.media)
         if kinds not in refusals:

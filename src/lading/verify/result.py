@@ -73,9 +73,10 @@ class Verification:
             "packs": self.packs,
             **{f"{aspect}_equal": not self.differing(aspect) for aspect in ("tokens", "labels", "positions", "pixels")},
             "losses_compared": self.losses,
-            "max_abs_loss_diff": self.max_abs_loss_diff,
+            # Nothing compared is not nothing different.
+            "max_abs_loss_diff": self.max_abs_loss_diff if self.losses else None,
             "leaking_documents": self.differing("sight"),
-            "max_abs_sight_diff": self.max_abs_sight_diff,
+            "max_abs_sight_diff": self.max_abs_sight_diff if self.losses else None,
             "lost": self.differing("lost"),
             "dropped": sum(self.dropped.values()),
             "dropped_by_reason": dict(self.dropped),
