@@ -86,24 +86,21 @@ def _totals(table: LengthTable, own: Any) -> dict[str, int]:
 
 def _table(said: dict[str, Any]) -> Table:
     table = Table(title="Lengths", title_justify="left", title_style="bold", header_style="dim")
-    shown = (
-        "samples",
-        "tokens",
-        "label_tokens",
-        "visual_tokens",
-        "audio_tokens",
-        "images",
-        "videos",
-        "frames",
-        "audios",
-    )
-    names = [name for name in shown if name in shown[:3] or said["total"][name]] + ["dropped", "counted", "kept"]
-    table.add_column("source")
-    for name in names:
-        table.add_column(name.replace("_", " "), justify="right")
+    for name in ("source", "samples", "tokens", "trained on", "of media", "dropped", "counted", "kept"):
+        table.add_column(name, justify="left" if name == "source" else "right")
     for source, own in said["sources"].items():
-        table.add_row(source, *(f"{own[name]:,}" for name in names))
+        table.add_row(source, *_cells(own))
     table.add_section()
-    table.add_row("all", *(f"{said['total'][name]:,}" for name in names), style="bold")
-    table.caption = f"{said['samples_per_second']:,.0f} samples counted a second"
+    table.add_row("all", *_cells(said["total"]), style="bold")
+    total = said["total"]
+    shown = {"images": "images", "videos": "clips", "frames": "frames of clips", "audios": "sounds"}
+    media = ", ".join(f"{total[name]:,} {word}" for name, word in shown.items() if total[name])
+    rate = f"{said['samples_per_second']:,.0f} samples counted a second"
+    table.caption = f"{media}; {rate}" if media else rate
     return table
+
+
+def _cells(own: dict[str, int]) -> list[str]:
+    media = own["visual_tokens"] + own["audio_tokens"]
+    shown = (own["samples"], own["tokens"], own["label_tokens"], media, own["dropped"], own["counted"], own["kept"])
+    return [f"{number:,}" for number in shown]
