@@ -13,6 +13,7 @@ from rich.table import Table
 
 from lading.cli.show import console, errors, print_json, progress_bar
 from lading.loader import Samples, load_processor, read_processor
+from lading.loader.annotated_copy import write_annotated
 from lading.loader.counting import Count, Counting
 from lading.loader.skip import SkipPolicy
 from lading.records import COLUMNS, LengthTable
@@ -31,6 +32,10 @@ def count(
     workers: Annotated[int, typer.Option(help="Processes that count; 0 or 1: this one alone.", min=0)] = 0,
     family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Count everything, whatever was kept.")] = False,
+    annotate: Annotated[
+        Path | None,
+        typer.Option(help="Write a copy of the corpus with the counts in its rows to this folder.", file_okay=False),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad sample.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
@@ -42,7 +47,8 @@ def count(
         counting = Counting(samples=samples, workers=workers, cache=out or True, again=again, progress=progress)
         counted = counting.run()
     seconds = time.monotonic() - started
-    said = _summary(counted, seconds)
+    copy = write_annotated(samples, counted.table, annotate) if annotate is not None else None
+    said = {**_summary(counted, seconds), **({"annotated": str(copy)} if copy else {})}
     if as_json:
         print_json({"family": border.family.name, **said})
         return
@@ -51,6 +57,8 @@ def count(
         errors.print(f"dropped {entry.key.where}: {entry.detail}", markup=False, style="yellow")
     folders = sorted({str(folder.parent) for folder in counted.folders if folder is not None})
     console.print(f"Kept in {', '.join(folders) or 'no folder'}; {seconds:.1f} s.", style="dim")
+    if copy is not None:
+        console.print(f"Rows with their counts: {copy}", style="dim")
 
 
 def _summary(counted: Count, seconds: float) -> dict[str, Any]:
@@ -78,24 +86,21 @@ def _totals(table: LengthTable, own: Any) -> dict[str, int]:
 
 def _table(said: dict[str, Any]) -> Table:
     table = Table(title="Lengths", title_justify="left", title_style="bold", header_style="dim")
-    shown = (
-        "samples",
-        "tokens",
-        "label_tokens",
-        "visual_tokens",
-        "audio_tokens",
-        "images",
-        "videos",
-        "frames",
-        "audios",
-    )
-    names = [name for name in shown if name in shown[:3] or said["total"][name]] + ["dropped", "counted", "kept"]
-    table.add_column("source")
-    for name in names:
-        table.add_column(name.replace("_", " "), justify="right")
+    for name in ("source", "samples", "tokens", "trained on", "of media", "dropped", "counted", "kept"):
+        table.add_column(name, justify="left" if name == "source" else "right")
     for source, own in said["sources"].items():
-        table.add_row(source, *(f"{own[name]:,}" for name in names))
+        table.add_row(source, *_cells(own))
     table.add_section()
-    table.add_row("all", *(f"{said['total'][name]:,}" for name in names), style="bold")
-    table.caption = f"{said['samples_per_second']:,.0f} samples counted a second"
+    table.add_row("all", *_cells(said["total"]), style="bold")
+    total = said["total"]
+    shown = {"images": "images", "videos": "clips", "frames": "frames of clips", "audios": "sounds"}
+    media = ", ".join(f"{total[name]:,} {word}" for name, word in shown.items() if total[name])
+    rate = f"{said['samples_per_second']:,.0f} samples counted a second"
+    table.caption = f"{media}; {rate}" if media else rate
     return table
+
+
+def _cells(own: dict[str, int]) -> list[str]:
+    media = own["visual_tokens"] + own["audio_tokens"]
+    shown = (own["samples"], own["tokens"], own["label_tokens"], media, own["dropped"], own["counted"], own["kept"])
+    return [f"{number:,}" for number in shown]

@@ -19,6 +19,7 @@ from lading.records import Conversation
 from lading.tokenise import Tokeniser
 from lading.tokenise.labels import Encoding
 from lading.tokenise.render import generation_finder, has_generation_blocks, template_renderer
+from lading.tokenise.words import read_words
 from lading.toy.recipes import PREFIX
 
 
@@ -90,6 +91,7 @@ def read_processor(processor: Any, family: str | None = None) -> Border:
         pads=tuple({int(tokenizer.convert_tokens_to_ids(medium.pad)) for medium in media.values()}),
         token_types=chosen.token_types,
         find_spoken=_spoken_finder(template, tokenizer, chosen),
+        words=read_words(tokenizer.backend_tokenizer, [medium.pad for medium in media.values()], tokenizer.bos_token),
     )
     geometries = {kind: medium.geometry(processor) for kind, medium in media.items()}
     return Border(

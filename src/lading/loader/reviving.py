@@ -1,7 +1,8 @@
 """Batches that outlive their workers: when one is killed, others begin where it stood.
 
-torch's own answer is to raise in the middle of whatever the main thread is doing, from a signal handler. It does not
-install that handler where the iterator is made in another thread, and then raises in `next()`, where it can be met.
+torch's own answer is to raise from a signal handler, in the middle of whatever the main thread is doing: a training
+step, most likely. So our workers are taken off the list that the handler looks at; `next()` still notices a dead worker,
+and there it can be met.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
+from torch._C import _remove_worker_pids
 from torch.utils.data import DataLoader
+from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 MOST_DEATHS = 3
 """Workers may die this often without a single batch in between: then it is no accident, and the error is raised."""
@@ -49,8 +51,16 @@ class Reviving(Generic[T]):
         loader = self._open_loader()
         if not loader.num_workers:
             return iter(loader)
-        with _quiet_tokenizers(), ThreadPoolExecutor(max_workers=1) as elsewhere:
-            return elsewhere.submit(iter, loader).result()
+        with _quiet_tokenizers():
+            return _unwatched(iter(loader))
+
+
+def _unwatched(batches: Iterator[T]) -> Iterator[T]:
+    """The iterator, its workers no longer watched by torch's handler. It has no public switch for that."""
+    if isinstance(batches, _MultiProcessingDataLoaderIter) and batches._worker_pids_set:
+        _remove_worker_pids(id(batches))
+        batches._worker_pids_set = False
+    return batches
 
 
 def _of_a_dead_worker(error: RuntimeError) -> bool:

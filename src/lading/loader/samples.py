@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from lading import media
 from lading.conversation import Layout, read_conversation, shorten
@@ -30,6 +30,9 @@ from lading.records import (
 )
 from lading.sources import Corpus
 from lading.tokenise import Outline
+from lading.tokenise.encode import Sized
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,26 +68,28 @@ class Samples:
 
     def outline(self, indices: Sequence[int]) -> list[Outline | Dropped]:
         """Tokens and labels of many samples, without pixels; what cannot be used says why."""
-        keys = [self.corpus.key(index) for index in indices]
-        read = [self.policy.attempt(key, lambda key=key: self._sized(key)) for key in keys]  # type: ignore[misc]  # mypy cannot infer a lambda's default
-        outlined = iter(self._outlined([item for item in read if not isinstance(item, Dropped)]))
-        results: list[Outline | Dropped] = []
-        for key, item in zip(keys, read, strict=True):
-            outcome = item if isinstance(item, Dropped) else next(outlined)
-            results.append(self.policy.settle(key, outcome) if isinstance(outcome, SkipSample) else outcome)
-        return results
-
-    def _outlined(self, sized: list[tuple[Conversation, list[Footprint]]]) -> list[Outline | SkipSample | Dropped]:
-        outline = self.border.tokeniser.outline
-        return self.policy.attempt_all(
-            [conversation.key for conversation, _ in sized],
-            together=lambda: outline(sized),
-            single=lambda place: outline([sized[place]])[0],
-        )
+        return self._each(indices, self.border.tokeniser.outline)
 
     def measure(self, indices: Sequence[int]) -> list[Length | Dropped]:
         """What many samples cost."""
-        return [item if isinstance(item, Dropped) else item.length for item in self.outline(indices)]
+        return self._each(indices, self.border.tokeniser.lengths)
+
+    def _each(self, indices: Sequence[int], work: Callable[[list[Sized]], list[T | SkipSample]]) -> list[T | Dropped]:
+        """What `work` makes of many samples at once; what cannot be used says why."""
+        keys = [self.corpus.key(index) for index in indices]
+        read = [self.policy.attempt(key, lambda key=key: self._sized(key)) for key in keys]  # type: ignore[misc]  # mypy cannot infer a lambda's default
+        good = [item for item in read if not isinstance(item, Dropped)]
+        made = self.policy.attempt_all(
+            [conversation.key for conversation, _ in good],
+            together=lambda: work(good),
+            single=lambda place: work([good[place]])[0],
+        )
+        waiting = iter(made)
+        results: list[T | Dropped] = []
+        for key, item in zip(keys, read, strict=True):
+            outcome = item if isinstance(item, Dropped) else next(waiting)
+            results.append(self.policy.settle(key, outcome) if isinstance(outcome, SkipSample) else outcome)
+        return results
 
     def count(
         self,
@@ -124,7 +129,7 @@ class Samples:
             raise outline
         return self._with_pixels(outline, footprints)
 
-    def _sized(self, key: SampleKey) -> tuple[Conversation, list[Footprint]]:
+    def _sized(self, key: SampleKey) -> Sized:
         conversation = self.conversation(key.index)
         return conversation, self.footprints(conversation)
 

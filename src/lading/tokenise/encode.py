@@ -16,7 +16,10 @@ from lading.tokenise.expand import Spliced, repeat_pads, splice
 from lading.tokenise.labels import Encoding, labels_from_spans, token_span
 from lading.tokenise.render import Render
 from lading.tokenise.spans import Span, assistant_spans
+from lading.tokenise.words import Words
 
+Sized = tuple[Conversation, Sequence[Footprint]]
+"""A conversation, and what each of its media takes up."""
 TOKEN_TYPES: Mapping[MediaKind, int] = {"image": 1, "video": 2, "audio": 3}
 """What transformers' processors write for a medium's tokens; text is 0."""
 
@@ -37,24 +40,8 @@ class Outline:
     @property
     def length(self) -> Length:
         """What the sample costs."""
-        footprints = [span.footprint for span in self.media]
-        visual = [footprint for footprint in footprints if footprint.kind != "audio"]
-        sounds = [
-            own for footprint in footprints for own in (footprint, footprint.sound) if own and own.kind == "audio"
-        ]
-        heard = sum(sum(footprint.sound.runs) for footprint in visual if footprint.sound is not None)
-        return Length(
-            tokens=len(self.ids),
-            label_tokens=int(np.count_nonzero(self.labels != IGNORE_INDEX)),
-            visual_tokens=sum(sum(footprint.runs) for footprint in visual) - heard,
-            audio_tokens=sum(sum(footprint.runs) for footprint in sounds),
-            patches=sum(footprint.rows for footprint in visual),
-            patch_pairs=sum(footprint.pairs for footprint in visual),
-            images=sum(footprint.kind == "image" for footprint in visual),
-            videos=sum(footprint.kind == "video" for footprint in visual),
-            frames=sum(len(footprint.frames) for footprint in visual),
-            audios=len(sounds),
-        )
+        spoken = int(np.count_nonzero(self.labels != IGNORE_INDEX))
+        return length_of(len(self.ids), spoken, [span.footprint for span in self.media])
 
     def _types(self) -> NDArray[np.int64]:
         types = np.zeros_like(self.ids)
@@ -72,6 +59,27 @@ class Outline:
         if self.token_types is not None:
             tensors[self.token_types] = torch.from_numpy(self._types())
         return Encoded(document=document, spans=self.spans, tensors=tensors)
+
+
+def length_of(tokens: int, label_tokens: int, footprints: Sequence[Footprint]) -> Length:
+    """What a sample of so many tokens costs whose media take up so much."""
+    if not footprints:
+        return Length(tokens=tokens, label_tokens=label_tokens)
+    visual = [footprint for footprint in footprints if footprint.kind != "audio"]
+    sounds = [own for footprint in footprints for own in (footprint, footprint.sound) if own and own.kind == "audio"]
+    heard = sum(sum(footprint.sound.runs) for footprint in visual if footprint.sound is not None)
+    return Length(
+        tokens=tokens,
+        label_tokens=label_tokens,
+        visual_tokens=sum(sum(footprint.runs) for footprint in visual) - heard,
+        audio_tokens=sum(sum(footprint.runs) for footprint in sounds),
+        patches=sum(footprint.rows for footprint in visual),
+        patch_pairs=sum(footprint.pairs for footprint in visual),
+        images=sum(footprint.kind == "image" for footprint in visual),
+        videos=sum(footprint.kind == "video" for footprint in visual),
+        frames=sum(len(footprint.frames) for footprint in visual),
+        audios=len(sounds),
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,10 +111,50 @@ class Tokeniser:
     token_types: str | None = None
     find_spoken: Callable[[Conversation, str], list[Span]] | None = None
     """Finds what the assistant says where the template tells; `None`: by walking the turns."""
+    words: Words | None = None
+    """Counts most texts without tokenising them, where the tokenizer works by words."""
 
-    def outline(self, samples: Iterable[tuple[Conversation, Sequence[Footprint]]]) -> list[Outline | SkipSample]:
+    def outline(self, samples: Iterable[Sized]) -> list[Outline | SkipSample]:
         """Tokenise conversations whose media take up the given footprints. A refusal stands in its sample's place."""
-        rendered = [self._rendered_or_skip(conversation, footprints) for conversation, footprints in samples]
+        return self._finish([self._rendered_or_skip(*sample) for sample in samples])
+
+    def lengths(self, samples: Iterable[Sized]) -> list[Length | SkipSample]:
+        """What the same conversations cost: the lengths of their outlines."""
+        rendered = [self._rendered_or_skip(*sample) for sample in samples]
+        counted = [self._counted(item) if isinstance(item, _Rendered) else None for item in rendered]
+        if self.words is not None:
+            self._compare(rendered, counted)
+        left = [item for item, length in zip(rendered, counted, strict=True) if length is None]
+        outlined = iter(self._finish(left))
+        answers = (next(outlined) if length is None else length for length in counted)
+        return [answer.length if isinstance(answer, Outline) else answer for answer in answers]
+
+    def _counted(self, rendered: _Rendered) -> Length | None:
+        """The length of a text by its words; `None` where it must be tokenised, or will be refused."""
+        if self.words is None or not self.words.trusted:
+            return None
+        spliced, place = rendered.spliced, rendered.spliced.place
+        spans = [(place(start), place(stop)) for start, stop in rendered.spans]
+        found = self.words.tally(spliced.text, spans)
+        runs = [run for footprint in spliced.footprints for run in footprint.runs]
+        if found is None or found.pads != len(runs) or not found.spoken:
+            return None
+        return length_of(found.tokens + sum(runs) - len(runs), found.spoken, spliced.footprints)
+
+    def _compare(self, rendered: list[_Rendered | SkipSample], counted: list[Length | None]) -> None:
+        """Some of the lengths with those of the tokenizer; where they differ, words are not counted any more."""
+        assert self.words is not None
+        places = [place for place, length in enumerate(counted) if length is not None]
+        chosen = places[: self.words.to_compare()]
+        outlined = self._finish([rendered[place] for place in chosen])
+        if any(
+            not isinstance(own, Outline) or own.length != counted[place]
+            for place, own in zip(chosen, outlined, strict=True)
+        ):
+            self.words.distrust()
+            counted[:] = [None] * len(counted)
+
+    def _finish(self, rendered: Sequence[_Rendered | SkipSample]) -> list[Outline | SkipSample]:
         texts = [item.spliced.text for item in rendered if isinstance(item, _Rendered)]
         encodings = iter(self.encode_batch(texts) if texts else ())
         return [

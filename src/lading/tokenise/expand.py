@@ -9,6 +9,7 @@ import bisect
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +41,9 @@ class Spliced:
 def splice(text: str, media: Mapping[MediaKind, Medium], footprints: Sequence[Footprint], *, where: str) -> Spliced:
     """Replace each mark by its medium's text; the first mark of a kind is the first medium of that kind, and so on."""
     kinds = {medium.mark: kind for kind, medium in media.items()}
-    pattern = "|".join(re.escape(mark) for mark in sorted(kinds, key=len, reverse=True)) or r"(?!)"
-    found = list(re.finditer(pattern, text))
+    found = list(_marks(tuple(kinds)).finditer(text))
+    if not found and not footprints:
+        return Spliced(text=text, footprints=(), borders=(), moved=())
     marked = [kinds[match.group()] for match in found]
     _refuse_quoted_marks(marked, footprints, media, where)
     waiting = {kind: iter([item for item in footprints if item.kind == kind]) for kind in media}
@@ -59,6 +61,11 @@ def splice(text: str, media: Mapping[MediaKind, Medium], footprints: Sequence[Fo
         moved.append(offset)
     spliced = "".join([*pieces, text[last:]])
     return Spliced(text=spliced, footprints=ordered, borders=tuple(borders), moved=tuple(moved))
+
+
+@cache
+def _marks(marks: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(re.escape(mark) for mark in sorted(marks, key=len, reverse=True)) or r"(?!)")
 
 
 def _refuse_quoted_marks(

@@ -1,0 +1,217 @@
+r"""How many tokens a text has, without tokenising it: words repeat, so each is tokenised once and remembered.
+
+A byte-level tokenizer cuts a text at its special tokens, then into words by a pattern, and tokenises each word alone;
+most of the time goes into the pattern. For western text the same pattern runs several times faster in Python's own
+`re` (see `word_pattern`), and what remains is to look the words up. Any other text, any other kind of tokenizer, and
+any text where the assistant's part begins inside a word, is left to the tokenizer; and every now and then an answer is
+compared with the tokenizer's own.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lading.tokenise.word_pattern import ALPHABET, Unknown, word_pattern
+
+logger = logging.getLogger(__name__)
+
+Span = tuple[int, int]
+
+GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+"""The pattern of a byte-level tokenizer that names none."""
+_foreign = re.compile(f"[^{re.escape(''.join(sorted(ALPHABET)))}]").search
+PROBE = "Two words, 34 more;\n\n  \tindented (it's!) <end>\r\n"
+"""A pattern that does not cut this into words without a rest cuts no text that way."""
+COMPARED = 64
+"""Texts that are compared with the tokenizer's own answer before its words are believed; then one of every batch."""
+REMEMBERED, LONG = 500_000, 64
+"""Words that are remembered, and the length of those that are not: they do not come again."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tally:
+    """Tokens of a text: all of them, those that are pads, and those of the assistant that are no pads."""
+
+    tokens: int
+    pads: int
+    spoken: int
+
+
+class _Known(dict[str, int]):
+    """Tokens of a word, asked of the tokenizer once."""
+
+    def __init__(self, ask: Callable[[str], int]) -> None:
+        self._ask = ask
+
+    def __missing__(self, word: str) -> int:
+        tokens = self._ask(word)
+        if len(word) <= LONG:
+            if len(self) >= REMEMBERED:
+                self.clear()
+            self[word] = tokens
+        return tokens
+
+
+class Words:
+    """Counts texts for one tokenizer."""
+
+    def __init__(
+        self,
+        *,
+        pattern: re.Pattern[str],
+        ask: Callable[[str], int],
+        special: Sequence[str],
+        pads: Sequence[str],
+        first: str | None,
+        added: int,
+    ) -> None:
+        self._find = pattern.findall
+        self._known = _Known(ask)
+        longest_first = sorted(special, key=len, reverse=True)
+        self._special = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+        self._pads = frozenset(pads)
+        self._first, self._added = first, added
+        """The tokenizer's own first token, and how many it adds to a text that does not begin with it."""
+        self.trusted, self._compared = True, 0
+
+    def to_compare(self) -> int:
+        """How many of the next texts to compare with the tokenizer's own words: many at first, then one at a time."""
+        wanted = COMPARED if self._compared < COMPARED else 1
+        self._compared += wanted
+        return wanted
+
+    def distrust(self) -> None:
+        """Leave everything to the tokenizer from now on, and say so."""
+        self.trusted = False
+        logger.warning(
+            "word counts differ from the tokenizer's own and are not used; what was counted before in this"
+            " run may be wrong: lading count --again"
+        )
+
+    def tally(self, text: str, spans: Sequence[Span]) -> Tally | None:
+        """The tokens of a text, of which `spans` are the assistant's; `None` where only the tokenizer can tell."""
+        if not text.isascii() and _foreign(text):
+            return None
+        written = self._first is not None and text.startswith(self._first)
+        tokens, pads, spoken, cursor = 0 if written else self._added, 0, 0, 0
+        for found in self._special.finditer(text):
+            counted = self._between(text, cursor, found.start(), spans)
+            if counted is None:
+                return None
+            pad = found.group() in self._pads
+            tokens += counted[0] + 1
+            pads += pad
+            spoken += counted[1] + (not pad and _inside(found.start(), spans))
+            cursor = found.end()
+        counted = self._between(text, cursor, len(text), spans)
+        if counted is None:
+            return None
+        return Tally(tokens=tokens + counted[0], pads=pads, spoken=spoken + counted[1])
+
+    def _between(self, text: str, start: int, stop: int, spans: Sequence[Span]) -> tuple[int, int] | None:
+        """Tokens between two special ones, and how many of them are the assistant's."""
+        if start == stop:
+            return 0, 0
+        piece = text[start:stop]
+        words = self._find(piece)
+        if sum(map(len, words)) != len(piece):
+            return None
+        tokens = sum(map(self._known.__getitem__, words))
+        spoken = 0
+        for begin, end in spans:
+            if begin < stop and end > start:
+                before = 0 if begin <= start else self._before(words, begin - start)
+                until = tokens if end >= stop else self._before(words, end - start)
+                if before is None or until is None:
+                    return None
+                spoken += until - before
+        return tokens, spoken
+
+    def _before(self, words: Sequence[str], place: int) -> int | None:
+        """Tokens of the words in front of a place; `None` where it lies inside a word."""
+        tokens = 0
+        for word in words:
+            if place <= 0:
+                break
+            tokens += self._known[word]
+            place -= len(word)
+        return None if place else tokens
+
+
+def _inside(place: int, spans: Sequence[Span]) -> bool:
+    return any(start <= place < stop for start, stop in spans)
+
+
+def read_words(backend: Any, pads: Sequence[str], first: str | None) -> Words | None:
+    """A counter for a `tokenizers.Tokenizer`; `None` for one that does not work by words, or not in a known way."""
+    added = [(token.content, token) for token in backend.get_added_tokens_decoder().values()]
+    if any(token.lstrip or token.rstrip or token.single_word for _, token in added) or not {*pads} <= {*dict(added)}:
+        return None
+    if not _harmless(_stated(backend.normalizer)) or not _plain_offsets(_stated(backend.post_processor)):
+        return None
+    stages = _stages(backend)
+    if stages is None or type(backend.model).__name__ != "BPE" or backend.model.dropout:
+        return None
+    pattern, rest = stages
+    try:
+        compiled = word_pattern(pattern)
+    except Unknown:
+        return None
+    if "".join(compiled.findall(PROBE)) != PROBE:
+        return None
+    tokenise = backend.model.tokenize
+
+    def ask(word: str) -> int:
+        pieces = [word]
+        for stage in rest:
+            pieces = [part for piece in pieces for part, _ in stage.pre_tokenize_str(piece)]
+        return sum(len(tokenise(piece)) for piece in pieces)
+
+    special = [content for content, _ in added]
+    specials = backend.num_special_tokens_to_add(False)
+    return Words(pattern=compiled, ask=ask, special=special, pads=pads, first=first, added=specials)
+
+
+def _stages(backend: Any) -> tuple[str, list[Any]] | None:
+    """The pattern that cuts words, and what happens to each word then."""
+    from tokenizers.pre_tokenizers import ByteLevel
+
+    stated = _stated(backend.pre_tokenizer)
+    if stated is None:
+        return None
+    chain = stated["pretokenizers"] if stated["type"] == "Sequence" else [stated]
+    first: dict[str, Any] = chain[0] if chain else {"type": None}
+    if first["type"] == "ByteLevel" and first["use_regex"] and not first["add_prefix_space"] and len(chain) == 1:
+        return GPT2, [ByteLevel(add_prefix_space=False, use_regex=False)]
+    plain = first["type"] == "Split" and first["behavior"] == "Isolated" and not first["invert"]
+    if not plain or "Regex" not in first["pattern"] or stated["type"] != "Sequence":
+        return None
+    return first["pattern"]["Regex"], [backend.pre_tokenizer[number] for number in range(1, len(chain))]
+
+
+def _stated(part: Any) -> Any:
+    """A tokenizer's part as it writes itself down."""
+    return None if part is None else json.loads(part.__getstate__())
+
+
+def _harmless(normalizer: Any) -> bool:
+    """Whether a normaliser leaves the alphabet as it is."""
+    if normalizer is None:
+        return True
+    if normalizer["type"] == "Sequence":
+        return all(map(_harmless, normalizer["normalizers"]))
+    return bool(normalizer["type"] == "NFC")
+
+
+def _plain_offsets(processor: Any) -> bool:
+    """Whether a token's characters are all it was made of; some post-processors take spaces off."""
+    if processor is None or processor["type"] == "TemplateProcessing":
+        return True
+    if processor["type"] == "Sequence":
+        return all(map(_plain_offsets, processor["processors"]))
+    return bool(processor["type"] == "ByteLevel" and not processor["trim_offsets"])

@@ -1,0 +1,76 @@
+"""`lading count` as a person runs it, and the copy it writes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lading import toy
+from lading.lengths.estimate import estimate
+from lading.loader import Samples, read_processor
+from lading.loader.examples import CorpusReader
+from lading.sources import open_corpus
+from tests.cli.test_commands import lading
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return toy.write_corpus(tmp_path_factory.mktemp("faulty"), samples=30, faults=True)
+
+
+def test_counted_then_kept_then_used_by_the_plan(faulty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = ("count", faulty, "--processor", "toy:qwen2_5_vl")
+    monkeypatch.setenv("LADING_CACHE", str(tmp_path))
+    said = [json.loads(lading(*own, "--json").stdout) for _ in range(2)]
+    table = Samples(corpus=open_corpus(faulty), border=read_processor(toy.processor("qwen2_5_vl"))).count()
+    for name in ("tokens", "label_tokens", "visual_tokens", "images", "videos", "frames", "patches", "patch_pairs"):
+        assert said[0]["total"][name] == int(getattr(table, name).sum())
+        assert said[0]["total"][name] == sum(source[name] for source in said[0]["sources"].values())
+    assert [(one["total"]["counted"], one["total"]["kept"]) for one in said] == [(32, 0), (1, 31)]
+    assert said[1]["total"]["dropped"] == 2
+    stamps = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    plan = lading("plan", faulty, "--processor", "toy:qwen2_5_vl", "--pack-size", 256, "--json")
+    assert json.loads(plan.stdout)["tokens"] == said[0]["total"]["tokens"]
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == stamps, "nothing was counted for it"
+
+
+def test_for_a_person_in_a_folder_of_their_choice(faulty: Path, tmp_path: Path) -> None:
+    done = lading("count", faulty, "--processor", "toy:qwen2_5_vl", "--out", tmp_path / "here", "--again")
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "trained on" in said
+    assert "frames of clips" in said
+    assert "samples counted a second" in said
+    assert "no-such-picture.png" in done.stderr.replace("\n", "")
+    assert len(list((tmp_path / "here").iterdir())) == 4
+
+
+def test_an_annotated_copy_estimates_exactly(faulty: Path, tmp_path: Path) -> None:
+    done = lading("count", faulty, "--processor", "toy:qwen2_5_vl", "--annotate", tmp_path / "copy", "--json")
+    assert done.returncode == 0, done.stderr
+    meta = Path(json.loads(done.stdout)["annotated"])
+    copy = open_corpus(meta)
+    border = read_processor(toy.processor("qwen2_5_vl"))
+    table = Samples(corpus=open_corpus(faulty), border=border).count()
+    assert Samples(corpus=copy, border=border).count().tokens.tolist() == table.tokens.tolist()[:-1]
+    read = CorpusReader(corpus=copy)
+    for index in range(len(copy)):
+        example = read(copy.row(index))
+        if table.tokens[index]:
+            assert estimate(example).total == table.tokens[index]
+            assert estimate(example).media == table.visual_tokens[index]
+            sizes = example["mm_inputs_meta"]
+            assert len(sizes["images_meta"]) == table.images[index]
+            assert len(sizes["videos_meta"]) == table.videos[index]
+        else:
+            assert "_text_tokens" not in example
+    clip = read(copy.row(copy.ends[1]))["mm_inputs_meta"]["videos_meta"][0]
+    assert clip[4] == pytest.approx(clip[0] / clip[3])
+
+
+def test_a_copy_does_not_take_the_place_of_its_data(faulty: Path) -> None:
+    before = (faulty.parent / "talks.jsonl").read_bytes()
+    done = lading("count", faulty, "--processor", "toy:qwen2_5_vl", "--annotate", faulty.parent)
+    assert done.returncode == 2
+    assert "take the place of" in done.stderr
+    assert (faulty.parent / "talks.jsonl").read_bytes() == before

@@ -1,0 +1,119 @@
+"""Counting by words says what the tokenizer says, or nothing."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lading import toy
+from lading.loader import load_processor
+from lading.tokenise.labels import token_span
+from lading.tokenise.word_pattern import ALPHABET, Unknown, word_pattern
+from lading.tokenise.words import Words, read_words
+from tests.support.shared import processor_folder
+
+BY_WORDS = ("internvl3", "kimi_k25", "llava_onevision", "phi4_mm", "qwen2_5_vl", "qwen3_omni", "qwen3_vl", "smolvlm")
+"""Shared processors whose tokenizers work by words."""
+OTHERWISE = ("gemma4", "step3p7")
+
+_READ: dict[str, tuple[Any, Words | None]] = {}
+
+
+def read(name: str) -> tuple[Any, Words | None]:
+    if name not in _READ:
+        folder = processor_folder(name)
+        if name != "toy" and not folder.is_dir():
+            pytest.skip(f"no shared processor {name}")
+        tokenizer = (toy.processor("qwen2_5_vl") if name == "toy" else load_processor(folder)).tokenizer
+        backend = tokenizer.backend_tokenizer
+        _READ[name] = backend, read_words(backend, [], tokenizer.bos_token)
+    return _READ[name]
+
+
+def spoken(encoding: Any, start: int, stop: int) -> int:
+    first, last = token_span(encoding, start, stop)
+    return last - first
+
+
+WORDLIKE = st.sampled_from(
+    ["It's ", "WE'LL", "x1234 ", "  \n", "\t", "façade", "“so” – ", "…", "don’t", "½²", "<|im", "\r\n "]
+)
+PIECES = st.one_of(st.text(st.sampled_from(sorted(ALPHABET)), max_size=12), WORDLIKE)
+
+
+@pytest.mark.parametrize("name", ["toy", *BY_WORDS])
+@settings(max_examples=150)
+@given(pieces=st.lists(PIECES, max_size=8), data=st.data())
+def test_tallies_equal_the_tokenizers_own(name: str, pieces: list[str], data: st.DataObject) -> None:
+    backend, words = read(name)
+    assert words is not None
+    special = sorted(token.content for token in backend.get_added_tokens_decoder().values())
+    marks = data.draw(st.lists(st.sampled_from(special), max_size=len(pieces)))
+    texts = [text for pair in zip(pieces, [*marks, *[""] * len(pieces)], strict=False) for text in pair]
+    text = "".join(texts)
+    edges = sorted(data.draw(st.lists(st.integers(0, len(text)), min_size=2, max_size=2)))
+    encoding = backend.encode(text)
+    found = words.tally(text, [(edges[0], edges[1])])
+    if found is not None:
+        assert found.tokens == len(encoding.ids)
+        assert found.spoken == spoken(encoding, edges[0], edges[1])
+    whole = words.tally(text, [(0, len(text))])
+    assert whole is not None, "a span that cuts no word is never left to the tokenizer"
+    assert (whole.tokens, whole.spoken) == (len(encoding.ids), spoken(encoding, 0, len(text)))
+
+
+@pytest.mark.parametrize("name", ["toy", *BY_WORDS])
+def test_every_character_of_the_alphabet_is_of_the_kind_the_tokenizer_takes_it_for(name: str) -> None:
+    backend, words = read(name)
+    assert words is not None
+    for character in sorted(ALPHABET):
+        for text in (f"a{character}b", f" {character}1", f"{character}{character} ", f"\n{character}S{character}s"):
+            found = words.tally(text, [])
+            assert found is not None
+            assert found.tokens == len(backend.encode(text).ids), (text, hex(ord(character)))
+
+
+@pytest.mark.parametrize("name", OTHERWISE)
+def test_other_tokenizers_are_left_alone(name: str) -> None:
+    assert read(name)[1] is None
+
+
+def test_other_texts_and_cut_words_are_left_to_the_tokenizer() -> None:
+    _, words = read("toy")
+    assert words is not None
+    assert words.tally("你好", []) is None
+    assert words.tally("e\u0301", []) is None
+    assert words.tally("several words", [(2, 9)]) is None
+    assert words.tally("several words", [(7, 13)]) is not None
+
+
+@pytest.mark.parametrize("pattern", [r"^a", r"a$", r"\w+", r"[[:alpha:]]", r"\p{Greek}", r"(?<name>a)", r"\1", r"[a"])
+def test_patterns_that_might_mean_something_else_are_refused(pattern: str) -> None:
+    with pytest.raises(Unknown):
+        word_pattern(pattern)
+
+
+def test_a_wrong_count_is_found_out(caplog: pytest.LogCaptureFixture) -> None:
+    from lading.loader import read_processor
+    from lading.records import Conversation, Message, SampleKey, TextPart
+
+    tokeniser = read_processor(toy.processor("qwen2_5_vl")).tokeniser
+    talk = Conversation(
+        key=SampleKey(index=0, source="s", where="w"),
+        messages=(
+            Message(role="user", parts=(TextPart(text="How much?"),)),
+            Message(role="assistant", parts=(TextPart(text="That much."),)),
+        ),
+    )
+    assert tokeniser.words is not None
+    right = tokeniser.lengths([(talk, [])])
+    assert tokeniser.words.trusted
+    tokeniser.words._known["How"] += 1
+    with caplog.at_level(logging.WARNING):
+        assert tokeniser.lengths([(talk, [])]) == right
+    assert not tokeniser.words.trusted
+    assert "--again" in caplog.text
