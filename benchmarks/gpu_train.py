@@ -1,4 +1,4 @@
-"""Train a Qwen2.5-VL of random weights on one GPU, fed four ways, and say how fast, how idle, how used, how equal.
+"""Train a Qwen2.5-VL of random weights on one GPU, fed five ways, and say how fast, how idle, how used, how equal.
 
     PYTHONPATH=src python3 -m benchmarks.gpu_train --out gpu_train.json
     PYTHONPATH=src python3 -m benchmarks.gpu_train --shape tiny          # a small one, on the CPU
@@ -7,6 +7,7 @@
     grouped         8 documents of like length, padded                    the same
     packed-mask     packs, documents apart by positions                   sdpa, a dense mask made on the device
     packed-varlen   packs, documents apart by their borders               torch's variable-length kernel
+    packed-trained  the same, the vocabulary scored only where a label is the same
 
 The vision tower attends by windows in one call in every mode. Figures are of real tokens: padding counts for nothing.
 """

@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from lading import Loader
 from lading.attention import LANGUAGE
-from lading.collate import collate_samples
+from lading.collate import collate_samples, trained_only
 from lading.loader import Samples
 from lading.materialise import build_pack
 from lading.plan.length_groups import length_order
@@ -30,6 +30,8 @@ class Mode:
     title: str
     rows: Literal["random", "alike", "packs"]
     language: str = "sdpa"
+    trained_only: bool = False
+    """Whether the vocabulary is scored only where a label is; a batch of one row allows that, padded rows do not."""
 
 
 MODES = {
@@ -37,6 +39,7 @@ MODES = {
     "grouped": Mode(title="padded, length groups", rows="alike"),
     "packed-mask": Mode(title="packs, dense mask", rows="packs"),
     "packed-varlen": Mode(title="packs, varlen attention", rows="packs", language=LANGUAGE),
+    "packed-trained": Mode(title="packs, varlen, trained places", rows="packs", language=LANGUAGE, trained_only=True),
 }
 
 
@@ -69,7 +72,7 @@ def batches(source: Source, mode: Mode, *, epoch: int = 0) -> Generator[Batch]:
     while True:
         if mode.rows == "packs":
             source.loader.set_epoch(epoch)
-            yield from source.loader
+            yield from (trained_only(batch) if mode.trained_only else batch for batch in source.loader)
         else:
             yield from _padded(source, _groups(source, alike=mode.rows == "alike", seed=epoch))
         epoch += 1

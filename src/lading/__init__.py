@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lading import attention, families, toy
+    from lading.collate import trained_only
     from lading.errors import ConfigError, CorpusError, ExactnessError, LadingError, Reason, SkipSample, TooManyFailures
     from lading.family import Family, Medium, MRope, TurnStyle
     from lading.fields import Field
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "lading.collate": ("trained_only",),
     "lading.errors": (
         "ConfigError",
         "CorpusError",
@@ -91,6 +93,7 @@ __all__ = [
     "open_corpus",
     "plan_stats",
     "toy",
+    "trained_only",
 ]
 
 

@@ -37,7 +37,7 @@ def test_it_runs_whole_and_all_ways_agree(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=240)
     assert done.returncode == 0, done.stderr
     found = json.loads(out.read_text(encoding="utf-8"))
-    assert set(found["modes"]) == {"padded", "grouped", "packed-mask", "packed-varlen"}
+    assert set(found["modes"]) == {"padded", "grouped", "packed-mask", "packed-varlen", "packed-trained"}
     for mode in found["modes"].values():
         assert mode["real_tokens_per_second"] > 0
         assert 0 <= mode["idle_share"] < 1

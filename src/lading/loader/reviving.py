@@ -1,8 +1,8 @@
 """Batches that outlive their workers: when one is killed, others begin where it stood.
 
 torch's own answer is to raise from a signal handler, in the middle of whatever the main thread is doing: a training
-step, most likely. So our workers are taken off the list that the handler looks at; `next()` still notices a dead worker,
-and there it can be met.
+step, most likely. So our workers are taken off the list that the handler looks at. `next()` still notices when one has
+died, and there it can be met.
 """
 
 from __future__ import annotations
