@@ -324,6 +324,18 @@ def test_a_killed_count_goes_on_where_it_was(tmp_path: Path) -> None:
     assert not list((tmp_path / "kept").rglob(PARTS))
 
 
+def test_an_interrupted_second_count_does_not_go_on_with_the_first(meta: Path, tmp_path: Path) -> None:
+    samples = samples_of(meta)
+    run(samples, tmp_path)
+
+    def interrupt(done: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(samples, tmp_path, again=True, progress=interrupt)
+    assert run(samples, tmp_path).fresh[0] == len(samples.corpus.sources[0])
+
+
 def test_ranks_that_start_at_once_do_not_disturb_each_other(meta: Path, tmp_path: Path) -> None:
     code = INTERRUPTED.replace("print(done, flush=True)", "None")
     children = [subprocess.Popen([sys.executable, "-c", code, str(meta), str(tmp_path / "kept")]) for _ in range(2)]
