@@ -20,10 +20,12 @@ import pytest
 from PIL import Image
 
 from lading import Loader, toy
-from lading.errors import ConfigError, ExactnessError, Reason, SkipSample
+from lading.errors import ConfigError, CorpusError, ExactnessError, Reason, SkipSample
+from lading.lengths.rows import merge
 from lading.lengths.store import LENGTHS, PARTS
 from lading.loader import Samples, read_processor
 from lading.loader.counting import Count, Counting
+from lading.loader.helpers import Helpers
 from lading.loader.skip import SkipPolicy
 from lading.records import COLUMNS, Encoded, LengthTable
 from lading.sources import open_corpus
@@ -257,13 +259,35 @@ def test_a_folder_that_cannot_be_written_to(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2])
-def test_any_number_of_processes_counts_the_same(tmp_path: Path, workers: int) -> None:
-    meta = toy.write_corpus(tmp_path / "corpus", samples=1000, faults=True)
+def test_any_number_of_processes_counts_the_same(tmp_path: Path) -> None:
+    meta = toy.write_corpus(tmp_path / "corpus", samples=300, faults=True)
     samples = samples_of(meta)
-    assert same(run(samples, tmp_path / "one", workers=workers).table, samples.count())
-    with pytest.raises(SkipSample, match=r"no-such-picture\.png"):
-        samples_of(meta, strict=True).count(workers=workers)
+    plain = samples.count()
+    for workers in (0, 1, 2):
+        assert same(run(samples, tmp_path / f"kept-{workers}", workers=workers).table, plain)
+    chunks = [([index], [index]) for index in range(len(samples))]
+    with Helpers(samples, workers=3) as helpers:
+        helpers.start()
+        helpers.wait()
+        counted = merge(helpers.count(chunks, len(chunks)))
+        assert helpers.asked > 0
+    assert counted.records["tokens"].tolist() == plain.tokens.tolist()
+    assert [own.detail for own in counted.refused.values()] == [entry.detail for entry in plain.dropped]
+    with Helpers(samples_of(meta, strict=True), workers=2) as helpers:
+        helpers.start()
+        helpers.wait()
+        with pytest.raises(SkipSample, match=r"no-such-picture\.png"):
+            list(helpers.count(chunks, len(chunks)))
+
+
+@pytest.mark.slow
+def test_a_helper_that_dies_is_named(toy_meta: Path) -> None:
+    with Helpers(samples_of(toy_meta), workers=2) as helpers:
+        helpers.start()
+        helpers.wait()
+        helpers._children[0].kill()
+        with pytest.raises(CorpusError, match="exit code -9"):
+            list(helpers.count([([0], [0])] * 4, 4))
 
 
 INTERRUPTED = """
@@ -298,6 +322,18 @@ def test_a_killed_count_goes_on_where_it_was(tmp_path: Path) -> None:
     assert same(counted.table, samples.count())
     assert run(samples, tmp_path / "kept").fresh == (0,)
     assert not list((tmp_path / "kept").rglob(PARTS))
+
+
+def test_an_interrupted_second_count_does_not_go_on_with_the_first(meta: Path, tmp_path: Path) -> None:
+    samples = samples_of(meta)
+    run(samples, tmp_path)
+
+    def interrupt(done: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(samples, tmp_path, again=True, progress=interrupt)
+    assert run(samples, tmp_path).fresh[0] == len(samples.corpus.sources[0])
 
 
 def test_ranks_that_start_at_once_do_not_disturb_each_other(meta: Path, tmp_path: Path) -> None:

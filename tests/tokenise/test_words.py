@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from lading import toy
-from lading.loader import load_processor
+from lading.loader import Samples, load_processor, read_processor
+from lading.records import Conversation, MediaPart, Message, SampleKey, TextPart
+from lading.sources import Corpus
+from lading.tokenise import Outline
 from lading.tokenise.labels import token_span
 from lading.tokenise.word_pattern import ALPHABET, Unknown, word_pattern
 from lading.tokenise.words import Words, read_words
@@ -97,10 +101,27 @@ def test_patterns_that_might_mean_something_else_are_refused(pattern: str) -> No
         word_pattern(pattern)
 
 
-def test_a_wrong_count_is_found_out(caplog: pytest.LogCaptureFixture) -> None:
-    from lading.loader import read_processor
-    from lading.records import Conversation, Message, SampleKey, TextPart
+def test_media_are_counted_and_never_trained_on_wherever_they_stand() -> None:
+    samples = Samples(corpus=Corpus.of([]), border=read_processor(toy.processor("qwen2_5_vl")))
+    tokeniser = samples.border.tokeniser
+    picture = MediaPart(kind="image", reference=Image.new("RGB", (120, 90)))
+    talk = Conversation(
+        key=SampleKey(index=0, source="s", where="w"),
+        messages=(
+            Message(role="user", parts=(picture, TextPart(text="Another one, please."))),
+            Message(role="assistant", parts=(TextPart(text="Here: "), picture, TextPart(text=" It's smaller."))),
+        ),
+    )
+    sized = [(talk, samples.footprints(talk))]
+    outline = tokeniser.outline(sized)[0]
+    assert isinstance(outline, Outline)
+    assert tokeniser.words is not None
+    assert tokeniser.lengths(sized) == [outline.length]
+    assert tokeniser.words.trusted, "it was not the tokenizer that set it right"
+    assert outline.length.images == 2
 
+
+def test_a_wrong_count_is_found_out(caplog: pytest.LogCaptureFixture) -> None:
     tokeniser = read_processor(toy.processor("qwen2_5_vl")).tokeniser
     talk = Conversation(
         key=SampleKey(index=0, source="s", where="w"),

@@ -96,7 +96,9 @@ class Counting:
         corpus, shares = self.samples.corpus, []
         for source, end in zip(corpus.sources, corpus.ends, strict=True):
             shares.append(Share.of(source, first=end - len(source)))
-        facts = processor_facts(self.samples.border) if self.cache else {}
+        facts = processor_facts(self.samples.border) if self.cache else None
+        if self.cache and facts is None:
+            logger.warning("lengths are not kept: the processor does not say what it is set to")
         stores = [self._store(share.source, facts) for share in shares]
         with Helpers(self.samples, self.workers) as helpers:
             done = [self._counted(share, store, helpers) for share, store in zip(shares, stores, strict=True)]
@@ -128,17 +130,21 @@ class Counting:
 
     def _kept(self, source: Source, store: Store | None) -> tuple[Counted, Counted]:
         """What was counted to the end before, and what an interrupted count left."""
-        if store is None or self.again:
+        if store is None:
             return Counted(), Counted()
         kept, notes = store.read()
-        if not unchanged(source, notes.get("witnesses", {})):
+        changed = not unchanged(source, notes.get("witnesses", {}))
+        if changed:
             logger.warning("media of %s changed since they were counted; it is counted again", source.config.name)
+        if changed or self.again:
+            # An interrupted count must not go on with half of the old.
+            store.forget()
             return Counted(), Counted()
         return kept, store.read_parts()
 
-    def _store(self, source: Source, facts: dict[str, Any]) -> Store | None:
+    def _store(self, source: Source, facts: dict[str, Any] | None) -> Store | None:
         config = source.config
-        if not self.cache or not config.file.is_file():
+        if not self.cache or facts is None or not config.file.is_file():
             return None
         named = None if self.cache is True else Path(self.cache)
         facts = {**facts, **source_facts(config)}

@@ -45,14 +45,17 @@ def source_facts(config: SourceConfig) -> dict[str, Any]:
         "data": file_fingerprint(config.file),
         "columns": dict(config.columns),
         "tags": dict(config.tags),
-        # Without a folder, paths are seen from where the program was started.
-        "media_dir": os.path.relpath(folder, config.file.parent) if folder else f"from {Path.cwd()}",
+        "media_dir": os.path.relpath(folder, config.file.parent) if folder else None,
     }
 
 
-def processor_facts(border: Border) -> dict[str, Any]:
-    """A processor and its family."""
+def processor_facts(border: Border) -> dict[str, Any] | None:
+    """A processor and its family; `None` for a processor that does not say what it is set to."""
     processor, family = border.processor, border.family
+    try:
+        settings = processor.to_dict()
+    except AttributeError:
+        return None
     tokenizer = processor.tokenizer
     template = processor.chat_template or tokenizer.chat_template
     # What the last call left behind is no part of a tokenizer; counting sets both anew.
@@ -64,7 +67,7 @@ def processor_facts(border: Border) -> dict[str, Any]:
         "code": _own_code(),
         **{name: version(name) for name in ("transformers", "tokenizers", "jinja2")},
         "processor": _name(type(processor)),
-        "settings": digest(processor.to_dict()),
+        "settings": digest(settings),
         "tokenizer": digest(tokenizer.backend_tokenizer.to_str()),
         "special_tokens": digest(tokenizer.special_tokens_map),
         "template": digest(template),

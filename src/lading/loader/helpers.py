@@ -15,7 +15,9 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from queue import SimpleQueue
+from threading import Semaphore
 from typing import TYPE_CHECKING, Any, Self
 
 from lading.errors import ConfigError, CorpusError, LadingError
@@ -29,6 +31,8 @@ Chunk = tuple[list[int], list[int]]
 
 AHEAD = 4
 """Chunks that wait for each process."""
+WORTH_IT = 8
+"""Chunks from which on other processes are started: to load what they need takes seconds."""
 COMMAND = "from lading.loader.helpers import serve; serve()"
 
 
@@ -39,12 +43,17 @@ def count_chunk(samples: Samples, chunk: Chunk) -> Counted:
 
 
 class Helpers:
-    """So many processes, started when there is enough for them to do. With fewer than two, this process counts."""
+    """So many processes that count: this one, and others, which join in as soon as they have loaded what they need."""
 
     def __init__(self, samples: Samples, workers: int) -> None:
-        self.samples, self.workers = samples, workers
+        self.samples, self.others = samples, max(0, workers - 1)
+        self.asked = 0
+        """Chunks that were handed to other processes."""
         self._children: list[subprocess.Popen[bytes]] = []
+        self._threads = ThreadPoolExecutor(max_workers=max(1, self.others))
         self._idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
+        self._places = Semaphore(0)
+        self._greetings: list[Future[None]] = []
 
     def __enter__(self) -> Self:
         return self
@@ -53,47 +62,34 @@ class Helpers:
         for child in self._children:
             child.kill()
             child.wait()
+        self._threads.shutdown(cancel_futures=True)
+        for child in self._children:
+            for pipe in (child.stdin, child.stdout):
+                if pipe is not None:
+                    with suppress(BrokenPipeError):
+                        pipe.close()
 
     def count(self, chunks: Iterable[Chunk], number: int) -> Iterator[Counted]:
         """So many chunks, counted, in their order, whoever counts them."""
-        if self.workers < 2 or number < 2:
-            yield from (count_chunk(self.samples, chunk) for chunk in chunks)
-            return
-        self._start()
+        if self.others and number >= WORTH_IT:
+            self.start()
         waiting: deque[Future[Counted]] = deque()
-        with ThreadPoolExecutor(max_workers=self.workers) as threads:
-            try:
-                for chunk in chunks:
-                    waiting.append(threads.submit(self._ask, chunk))
-                    if len(waiting) > AHEAD * self.workers:
-                        yield waiting.popleft().result()
-                while waiting:
-                    yield waiting.popleft().result()
-            finally:
-                threads.shutdown(wait=False, cancel_futures=True)
+        for chunk in chunks:
+            if self._places.acquire(blocking=False):
+                waiting.append(self._threads.submit(self._ask, chunk))
+                self.asked += 1
+            else:
+                waiting.append(self._counted(chunk))
+            while waiting and waiting[0].done():
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+        for greeting in self._greetings:
+            if greeting.done():
+                greeting.result()
 
-    def _ask(self, chunk: Chunk) -> Counted:
-        child = self._idle.get()
-        try:
-            assert child.stdin is not None
-            assert child.stdout is not None
-            pickle.dump(chunk, child.stdin)
-            child.stdin.flush()
-            answer = pickle.load(child.stdout)
-        except (EOFError, BrokenPipeError) as error:
-            raise CorpusError(
-                found=f"a counting process that ended by itself (exit code {child.wait()})",
-                wanted="its answer",
-                consequence="what was counted so far is kept; with workers=0 this process counts",
-            ) from error
-        finally:
-            self._idle.put(child)
-        if isinstance(answer, LadingError):
-            raise answer
-        assert isinstance(answer, Counted)
-        return answer
-
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Start the others, if they are not started yet. They are not waited for."""
         if self._children:
             return
         try:
@@ -105,16 +101,60 @@ class Helpers:
             ) from error
         quiet = {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1"}
         environment = {**os.environ, **quiet, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        for _ in range(self.workers):
+        for _ in range(self.others):
             child = subprocess.Popen(
                 [sys.executable, "-c", COMMAND], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
             )
             self._children.append(child)
-        for child in self._children:
-            assert child.stdin is not None
-            child.stdin.write(parcel)
-            child.stdin.flush()
+            self._greetings.append(self._threads.submit(self._greet, child, parcel))
+
+    def wait(self) -> None:
+        """Wait until all of the others are ready."""
+        for greeting in self._greetings:
+            greeting.result()
+
+    def _counted(self, chunk: Chunk) -> Future[Counted]:
+        """A chunk counted here. Its error waits for its turn: whoever counts, the first one is raised."""
+        future: Future[Counted] = Future()
+        try:
+            future.set_result(count_chunk(self.samples, chunk))
+        except LadingError as error:
+            future.set_exception(error)
+        return future
+
+    def _greet(self, child: subprocess.Popen[bytes], parcel: bytes) -> None:
+        _tell(child, parcel)
+        self._idle.put(child)
+        self._places.release(AHEAD)
+
+    def _ask(self, chunk: Chunk) -> Counted:
+        child = self._idle.get()
+        try:
+            answer = _tell(child, pickle.dumps(chunk))
+        finally:
             self._idle.put(child)
+            self._places.release()
+        if isinstance(answer, LadingError):
+            raise answer
+        assert isinstance(answer, Counted)
+        return answer
+
+
+def _tell(child: subprocess.Popen[bytes], parcel: bytes) -> object:
+    """Hand something to a child, and wait for its answer."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    try:
+        child.stdin.write(parcel)
+        child.stdin.flush()
+        answer: object = pickle.load(child.stdout)
+    except (EOFError, BrokenPipeError) as error:
+        raise CorpusError(
+            found=f"a counting process that ended by itself (exit code {child.wait()})",
+            wanted="its answer",
+            consequence="what was counted so far is kept; with workers=0 this process counts",
+        ) from error
+    return answer
 
 
 def serve() -> None:
@@ -124,13 +164,15 @@ def serve() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     samples = pickle.load(sys.stdin.buffer)
+    answer: object = "ready"
     while True:
+        pickle.dump(answer, answers)
+        answers.flush()
         try:
             chunk = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
-        pickle.dump(_answer(samples, chunk), answers)
-        answers.flush()
+        answer = _answer(samples, chunk)
 
 
 def _answer(samples: Any, chunk: Chunk) -> Counted | LadingError:

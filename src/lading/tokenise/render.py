@@ -11,6 +11,9 @@ from lading.records import Conversation, Message, TextPart
 
 Render = Callable[[Conversation], str]
 
+COMPARED = 16
+"""Texts that are compared before a quicker way to write them is trusted."""
+
 
 def messages_for_template(messages: tuple[Message, ...], *, system_as_text: bool = False) -> list[dict[str, Any]]:
     """The shape chat templates read: a role and a list of typed parts. No medium is in it, only its place.
@@ -41,7 +44,6 @@ def template_renderer(
 ) -> Render:
     """A function that renders conversations with one chat template, compiled once by transformers."""
     from jinja2 import TemplateError
-    from transformers.utils.chat_template_utils import render_jinja_template
 
     if not template:
         raise ConfigError(
@@ -51,19 +53,67 @@ def template_renderer(
             where=where,
         )
 
+    pen = _Pen(template, special_tokens)
+
     def render(conversation: Conversation) -> str:
         messages = messages_for_template(conversation.messages, system_as_text=system_as_text)
         try:
-            texts, _ = render_jinja_template(conversations=[messages], chat_template=template, **special_tokens)
+            return pen.write(messages)
         except TemplateError as error:
             raise SkipSample(
                 Reason.TEMPLATE_REFUSED,
                 found=f"a conversation the chat template refuses ({error})",
                 where=conversation.key.where,
             ) from error
-        return str(texts[0])
 
     return render
+
+
+class _Pen:
+    """Writes messages with a template that transformers has compiled.
+
+    Its own function first rebuilds whatever it is given out of plain values; ours are plain already, and a third of the
+    time is saved. The first texts are compared with that function's: where one differs, it is used for all.
+    """
+
+    def __init__(self, template: str, special_tokens: Mapping[str, Any]) -> None:
+        self._template, self._special_tokens = template, special_tokens
+        self._quick: Callable[..., str] | None = None
+        self._compared = 0
+
+    def write(self, messages: list[dict[str, Any]]) -> str:
+        if self._compared < COMPARED:
+            return self._both(messages)
+        return self._own(messages) if self._quick is None else self._quickly(self._quick, messages)
+
+    def _both(self, messages: list[dict[str, Any]]) -> str:
+        own = self._own(messages)
+        if not self._compared and all(isinstance(token, str) for token in self._special_tokens.values()):
+            self._quick = _compiled(self._template)
+        self._compared += 1
+        if self._quick is not None and self._quickly(self._quick, messages) != own:
+            self._quick, self._compared = None, COMPARED
+        return own
+
+    def _quickly(self, quick: Callable[..., str], messages: list[dict[str, Any]]) -> str:
+        return quick(messages=messages, tools=None, documents=None, add_generation_prompt=False, **self._special_tokens)
+
+    def _own(self, messages: list[dict[str, Any]]) -> str:
+        from transformers.utils.chat_template_utils import render_jinja_template
+
+        texts, _ = render_jinja_template(conversations=[messages], chat_template=self._template, **self._special_tokens)
+        return str(texts[0])
+
+
+def _compiled(template: str) -> Callable[..., str] | None:
+    """The template's own function; `None` where this version of transformers keeps it elsewhere."""
+    from transformers.utils import chat_template_utils
+
+    try:
+        write: Callable[..., str] = chat_template_utils._compile_jinja_template(template).render
+    except AttributeError:
+        return None
+    return write
 
 
 def has_generation_blocks(template: str) -> bool:
