@@ -40,6 +40,13 @@ def choose_attention(model: Any, language: str) -> None:
     model.set_attn_implementation({"text_config": language, "vision_config": TOWER})
 
 
+def compute_language_again(model: Any, again: bool) -> None:
+    """Whether the language model's activations are thrown away and computed again on the way back."""
+    for module in model.model.language_model.modules():
+        if "gradient_checkpointing" in module.__dict__:
+            module.gradient_checkpointing = again
+
+
 def train(
     model: Any, optimizer: Any, source: Source, mode: Mode, shape: Shape, *, warmup: int, steps: int
 ) -> list[Step]:
