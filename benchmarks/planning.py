@@ -93,7 +93,7 @@ def picture(results: list[dict[str, float]]) -> str:
     lines.append(f'<polyline points="{points}" fill="none" stroke="#3566b8" stroke-width="2"/>')
     lines += [
         f'<circle cx="{x(size):.1f}" cy="{y(time):.1f}" r="4" fill="#3566b8"/>'
-        f'<text x="{x(size) + 8:.1f}" y="{y(time) + 14:.1f}" font-size="11">{result["seconds"]:.2g} s,'
+        f'<text x="{x(size) + 8:.1f}" y="{y(time) + 14:.1f}" font-size="11">{short(result["seconds"])} s,'
         f" {result['peak_bytes'] / 2**30:.1f} GiB</text>"
         for size, time, result in zip(sizes, times, results, strict=True)
     ]
@@ -102,6 +102,15 @@ def picture(results: list[dict[str, float]]) -> str:
         f' font-size="12" fill="#5b6673"><title>Time to plan, by number of samples</title>{"".join(lines)}'
         f'<text x="{(left + width - 90) / 2}" y="{height - 8}" text-anchor="middle">samples</text></svg>\n'
     )
+
+
+def short(seconds: float) -> str:
+    """Two digits of a time.
+
+    >>> short(0.0312), short(256.2)
+    ('0.031', '256')
+    """
+    return f"{seconds:.0f}" if seconds >= 10 else f"{seconds:.2g}"
 
 
 def superscript(number: int) -> str:
