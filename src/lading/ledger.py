@@ -109,8 +109,12 @@ class Ledger:
     def merge(self, other: Ledger) -> None:
         """Take over what another rank's ledger knows and this one does not."""
         news = (self._fate == Fate.PENDING) & (other._fate != Fate.PENDING)
+        # What one rank was told to leave out and another trained on was trained on.
+        news |= (self._fate != Fate.TRAINED) & (other._fate == Fate.TRAINED)
         both = (self._fate == Fate.TRAINED) & (other._fate == Fate.TRAINED)
         self._fate[news] = other._fate[news]
+        for index in [index for index in self._entries if news[index]]:
+            del self._entries[index]
         self._entries.update({index: entry for index, entry in other._entries.items() if news[index]})
         self._again.update(other._again)
         self._again.update(np.flatnonzero(both).tolist())

@@ -11,7 +11,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from lading.cli.show import console, errors, print_json, progress_bar
+from lading.cli.show import check_writable, console, errors, print_json, progress_bar
 from lading.loader import Samples, load_processor, read_processor
 from lading.loader.annotated_copy import write_annotated
 from lading.loader.counting import Count, Counting
@@ -40,6 +40,7 @@ def count(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Count every sample exactly, reading only media headers, and keep the lengths for `plan` and the loader."""
+    check_writable(annotate / "rows" if annotate is not None else None)
     border = read_processor(load_processor(processor), family)
     samples = Samples(corpus=open_corpus(meta), border=border, policy=SkipPolicy(strict=strict))
     started = time.monotonic()

@@ -8,13 +8,14 @@ from typing import Annotated
 
 import typer
 
-from lading.cli.show import console, errors, plan_table, print_json, progress_bar
+from lading.cli.show import check_writable, console, errors, plan_table, print_json, progress_bar
 from lading.ledger import Ledger
 from lading.loader import LoaderConfig, Samples, load_processor, read_processor
 from lading.loader.accounts import open_books
+from lading.loader.planning import Planning
 from lading.loader.skip import SkipPolicy
-from lading.loader.truncation import TOO_LONG, fit
-from lading.plan import make_plan, plan_stats
+from lading.loader.truncation import TOO_LONG
+from lading.plan import plan_stats
 from lading.plan.file import save_plan
 from lading.plan.knapsack import ALGORITHMS
 from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
@@ -42,6 +43,9 @@ def plan(
     too_long: Annotated[
         str, typer.Option(help="What becomes of a sample longer than a pack: " + " or ".join(TOO_LONG) + ".")
     ] = "drop",
+    placeholder_media: Annotated[
+        bool, typer.Option("--placeholder-media", help="Leave room for a placeholder, as the loader's option does.")
+    ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad sample.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
@@ -54,24 +58,17 @@ def plan(
         algorithm=algorithm,
         placing=placing,
         too_long=too_long,
+        placeholder_media=placeholder_media,
         strict=strict,
     )
+    check_writable(out, ledger)
     border = read_processor(load_processor(processor), family)
     samples = Samples(corpus=open_corpus(meta), border=border, policy=SkipPolicy(strict=strict))
     with progress_bar("counting", len(samples)) as progress:
         counted = samples.count(progress, cache=True)
-    samples, table = fit(samples, counted, limit=config.pack_size, too_long=config.too_long)
-    made = make_plan(
-        table,
-        pack_size=config.pack_size,
-        world_size=config.world_size,
-        seed=config.seed,
-        epoch=config.epoch,
-        algorithm=config.algorithm,
-        placing=config.placing,
-        work=border.family.work,
-    )
-    books = open_books(samples, table, made)
+    planning = Planning.of(samples, counted, config)
+    table, made = planning.lengths, planning.plan(config, config.epoch)
+    books = open_books(planning.samples, table, made)
     if out is not None:
         save_plan(made, out)
     if ledger is not None:

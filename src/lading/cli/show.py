@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from lading.errors import ConfigError
 from lading.ledger import Ledger, SourceTotals
 from lading.plan import PlanStats
 
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
+
+
+def check_writable(*paths: Path | None) -> None:
+    """Refuse a place that cannot be written to before any work is done for it."""
+    for path in paths:
+        folder = path.parent if path is not None else None
+        try:
+            if folder is not None:
+                folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            said = f"no way to write {path} ({error.strerror})"
+            raise ConfigError(found=said, wanted="a folder to write in") from error
+        if folder is not None and not os.access(folder, os.W_OK):
+            raise ConfigError(found=f"no right to write {path}", wanted="a folder to write in")
 
 
 @contextmanager

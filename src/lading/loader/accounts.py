@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lading.errors import Reason, SkipSample
 from lading.ledger import Ledger, too_long
 from lading.loader.samples import Samples
-from lading.plan.carry_on import Schedule
 from lading.records import Dropped, LengthTable, PackPlan
 
 
@@ -26,11 +28,10 @@ def open_books(samples: Samples, table: LengthTable, plan: PackPlan) -> Ledger:
     return ledger
 
 
-def last_step_entries(samples: Samples, plan: PackPlan, schedule: Schedule) -> Iterator[Dropped]:
-    """The samples of a last step that is short of packs, each by name."""
-    packs = schedule.last_step().tolist()
-    detail = f"found {len(packs)} packs left for the last step; wanted {schedule.world_size}, one for each rank"
-    for number in packs:
+def last_step_entries(samples: Samples, plan: PackPlan, packs: NDArray[np.int64], world_size: int) -> Iterator[Dropped]:
+    """The samples of packs that are left out of a last step, each by name."""
+    detail = f"found {len(packs)} packs left for the last step; wanted {world_size}, one for each rank"
+    for number in packs.tolist():
         for index in plan.pack(number).tolist():
             yield Dropped(key=samples.corpus.key(index), reason=Reason.LAST_STEP, detail=detail)
 

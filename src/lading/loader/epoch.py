@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -19,47 +19,66 @@ from lading.records import Batch, Dropped, LengthTable, PackPlan
 
 
 class Epoch:
-    """Law: what the ledger says was trained is what the steps up to `step` hold, less what failed in them."""
+    """Law: what the ledger says was trained is what the steps up to `step` hold, less what failed in them.
 
-    def __init__(self, plan: PackPlan, *, samples: Samples, lengths: LengthTable, config: LoaderConfig) -> None:
-        self.plan, self.samples, self.config = plan, samples, config
+    With a cursor, the epoch stands where it points: a stretch with as many ranks goes on, with others a new one begins.
+    """
+
+    def __init__(
+        self,
+        plan: PackPlan,
+        *,
+        samples: Samples,
+        lengths: LengthTable,
+        config: LoaderConfig,
+        corpus: Callable[[], Mapping[str, str]],
+        cursor: Cursor | None = None,
+    ) -> None:
+        self.plan, self.samples, self.config, self._corpus = plan, samples, config, corpus
+        here = Stretch(world_size=config.world_size, steps=0)
+        earlier = cursor.stretches if cursor else ()
+        goes_on = bool(earlier) and earlier[-1].world_size == config.world_size
+        self._before = earlier[:-1] if goes_on else earlier
+        self._schedule: Schedule = schedule(plan, [*self._before, here])
+        self.step = earlier[-1].steps if goes_on else 0
+        """Steps of this stretch that are done."""
+        if cursor and not 0 <= self.step <= len(self._schedule.order):
+            raise cursor.beyond(len(self._schedule.order))
+        self._over = cursor is not None and cursor.over
         self.ledger: Ledger = open_books(samples, lengths, plan)
         self.failed: list[Dropped] = []
-        self.step = 0
-        """Steps of this stretch that are done."""
-        self._begin_stretch(())
+        self._write_past(cursor.dropped if cursor else ())
 
-    def _begin_stretch(self, before: Sequence[Stretch]) -> None:
-        self._before = tuple(before)
-        self._schedule: Schedule = schedule(self.plan, [*before, Stretch(world_size=self.config.world_size, steps=0)])
-        if self.config.last_step == "drop":
-            for entry in last_step_entries(self.samples, self.plan, self._schedule):
-                self.ledger.dropped(entry)
+    @cached_property
+    def _leaves_out(self) -> NDArray[np.int64]:
+        """Packs that this epoch does not train on: those of a last step short of packs, if they are to be dropped."""
+        left = self._schedule.order[self.step :]
+        if self._over:
+            own = left.ravel()
+            return own[: max(0, own.size - self._schedule.repeated)]
+        return self._schedule.last_step() if len(left) and self.config.last_step == "drop" else left[:0].ravel()
 
     @property
     def order(self) -> NDArray[np.int64]:
-        """[steps, ranks] packs of this stretch; a short last step is in it unless it is to be dropped."""
-        short = bool(self._schedule.repeated) and self.config.last_step == "drop"
-        return self._schedule.order[:-1] if short else self._schedule.order
+        """[steps, ranks] packs of this stretch that were or will be trained on."""
+        if self._over:
+            return self._schedule.order[: self.step]
+        return self._schedule.order[:-1] if len(self._leaves_out) else self._schedule.order
 
     @cached_property
-    def _fingerprinted(self) -> Cursor:
-        return Cursor.of(self.plan, (), ())
+    def _unmoved(self) -> Cursor:
+        """The cursor of this plan, for what does not change from step to step."""
+        return Cursor.of(self.plan, self._corpus())
 
     def cursor(self) -> Cursor:
         """Where the run stands."""
         own = Stretch(world_size=self.config.world_size, steps=self.step)
-        return replace(self._fingerprinted, stretches=(*self._before, own), dropped=tuple(self.failed))
-
-    def carry_on(self, cursor: Cursor) -> None:
-        """Go to where a cursor points: a stretch with as many ranks goes on, with others a new one begins."""
-        *before, last = cursor.stretches
-        same = last.world_size == self.config.world_size
-        self._begin_stretch(before if same else cursor.stretches)
-        self.step = last.steps if same else 0
-        if self.step > len(self._schedule.order) or self.step < 0:
-            raise cursor.beyond(len(self._schedule.order))
-        self._write_past(cursor.dropped)
+        return replace(
+            self._unmoved,
+            stretches=(*self._before, own),
+            over=self.step >= len(self.order),
+            dropped=tuple(self.failed),
+        )
 
     def _write_past(self, dropped: Iterable[Dropped]) -> None:
         """What was done before. The first rank takes over earlier stretches for all, so that ledgers can be merged."""
@@ -67,12 +86,19 @@ class Epoch:
             self._trained(self._schedule.before)
         self._trained(self.order[: self.step, self.config.rank])
         for entry in dropped:
+            self._failed(entry)
+        for entry in last_step_entries(self.samples, self.plan, self._leaves_out, self.config.world_size):
             self.ledger.dropped(entry)
-            self.failed.append(entry)
 
     def _trained(self, packs: NDArray[np.int64]) -> None:
         if len(packs):
             self.ledger.trained(np.concatenate([self.plan.pack(number) for number in packs.tolist()]))
+
+    def _failed(self, entry: Dropped) -> None:
+        self.ledger.dropped(entry)
+        # A pack that is repeated in the last step fails again; that is no further failure.
+        if all(entry.key.index != known.key.index for known in self.failed):
+            self.failed.append(entry)
 
     def left(self) -> list[int]:
         """Packs that this rank has before it."""
@@ -84,5 +110,4 @@ class Epoch:
         self.step = min(self.step + self.config.batch_size, len(self.order))
         self.ledger.trained([document.key.index for row in batch.rows for document in row])
         for entry in batch.dropped:
-            self.ledger.dropped(entry)
-        self.failed += batch.dropped
+            self._failed(entry)

@@ -19,7 +19,7 @@ from typing import Any
 
 import lading
 from lading.loader.border import Border
-from lading.sources import SourceConfig
+from lading.sources import Corpus, SourceConfig
 from lading.sources.fingerprint import file_fingerprint
 
 VERSION = 1
@@ -47,6 +47,11 @@ def source_facts(config: SourceConfig) -> dict[str, Any]:
         "tags": dict(config.tags),
         "media_dir": os.path.relpath(folder, config.file.parent) if folder else None,
     }
+
+
+def corpus_fingerprints(corpus: Corpus) -> dict[str, str]:
+    """A fingerprint of every source, by name."""
+    return {source.config.name: digest(source_facts(source.config)) for source in corpus.sources}
 
 
 def processor_facts(border: Border) -> dict[str, Any] | None:

@@ -11,13 +11,12 @@ import os
 import tempfile
 import weakref
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from lading.errors import ConfigError, Reason
+from lading.errors import ConfigError
 from lading.ledger import Ledger
-from lading.records import Dropped, SampleKey
+from lading.records import Dropped
 
 
 class Journal:
@@ -53,7 +52,7 @@ class Journal:
         elif self.path is not None:
             # One write of one line at the end of the file: lines of several workers do not mix.
             with self.path.open("ab", buffering=0) as file:
-                file.write(json.dumps(asdict(entry)).encode() + b"\n")
+                file.write(json.dumps(entry.to_dict()).encode() + b"\n")
 
     def settle(self, trained: Iterable[int]) -> Ledger:
         """The ledger with these samples trained on, except for those that were replaced or dropped in any process."""
@@ -63,7 +62,7 @@ class Journal:
             )
         self.ledger.trained(list(trained))
         lines = self.path.read_bytes().splitlines()
-        for entry in (*self.entries, *(_entry(json.loads(line)) for line in lines)):
+        for entry in (*self.entries, *(Dropped.from_dict(json.loads(line)) for line in lines)):
             self.ledger.dropped(entry)
         return self.ledger
 
@@ -72,15 +71,6 @@ class Journal:
         os.close(handle)
         self.path = Path(name)
         weakref.finalize(self, _remove, self.path, self.owner)
-
-
-def _entry(value: dict[str, Any]) -> Dropped:
-    return Dropped(
-        key=SampleKey(**value["key"]),
-        reason=Reason(value["reason"]),
-        detail=value["detail"],
-        by=tuple(SampleKey(**key) for key in value["by"]),
-    )
 
 
 def _remove(path: Path, owner: int) -> None:

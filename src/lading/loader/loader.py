@@ -15,20 +15,20 @@ from torch.utils.data import DataLoader
 from lading.errors import CorpusError, LadingError, TooManyFailures
 from lading.ledger import Ledger
 from lading.loader.accounts import merged_ledger
+from lading.loader.agreement import agree_on
 from lading.loader.border import load_processor, read_layers, read_processor
 from lading.loader.config import LoaderConfig
 from lading.loader.epoch import Epoch
+from lading.loader.fingerprint import corpus_fingerprints
 from lading.loader.packs import Collater, PackDataset
+from lading.loader.planning import Planning
 from lading.loader.ranks import with_rank
 from lading.loader.reviving import Reviving
-from lading.loader.room import room_for_samples
 from lading.loader.samples import Samples
 from lading.loader.skip import SkipPolicy
 from lading.loader.state import Cursor, check_plan
-from lading.loader.truncation import fit
-from lading.media import placeholder
 from lading.media.normalise import PixelNormaliser
-from lading.plan import PlanStats, make_plan, plan_stats
+from lading.plan import PlanStats, plan_stats
 from lading.plan.file import load_plan
 from lading.records import Batch, PackPlan, Work
 from lading.sources import Corpus, open_corpus
@@ -72,19 +72,10 @@ class Loader:
             draft=self.config.draft,
         )
         self._layers = read_layers(self.samples.border.family, model_config, self.config.attention)
-        self._work = work or self.samples.border.family.work
-        self._silent = (
-            self.samples.encode_conversation(placeholder.conversation()) if self.config.placeholder_media else None
-        )
         counted = self.samples.count(progress, workers=self.config.count_workers, cache=self.config.cache)
-        self._room = room_for_samples(
-            counted,
-            pack_size=self.config.pack_size,
-            placeholder=self._silent.document.tokens if self._silent else 0,
-            truncating=self.config.too_long == "truncate",
-        )
-        self.samples, self.lengths = fit(self.samples, counted, limit=self._room, too_long=self.config.too_long)
-        self._given = None if plan is None else check_plan(load_plan(plan), self.config, self._room, self.lengths)
+        self._planning = Planning.of(self.samples, counted, self.config, work)
+        self.samples, self.lengths = self._planning.samples, self._planning.lengths
+        self._given = None if plan is None else check_plan(load_plan(plan, check=True), self.config, self._planning)
         self._latest = self._given
         self._carries_on = False
         self._begin(self.config.epoch)
@@ -155,11 +146,8 @@ class Loader:
         """
         cursor = Cursor.from_dict(state)
         plan = self._plan(cursor.epoch)
-        cursor.check(plan)
-        epoch = self._epoch_of(plan)
-        epoch.carry_on(cursor)
-        self.config = epoch.config
-        self._epoch, self._carries_on = epoch, True
+        cursor.check(Cursor.of(plan, self._fingerprints))
+        self._stand(self._epoch_of(plan, cursor), carries_on=True)
 
     def parts(self) -> dict[str, Any]:
         """What a `DataLoader` of one's own is made of, torchdata's `StatefulDataLoader` for one: the rest of the epoch.
@@ -176,7 +164,7 @@ class Loader:
                 samples=self.samples,
                 config=self.config,
                 layers=self._layers,
-                placeholder=self._silent,
+                placeholder=self._planning.silent,
             ),
         }
 
@@ -190,26 +178,31 @@ class Loader:
         for known in (self._given, self._latest):
             if known is not None and known.epoch == epoch:
                 return known
-        self._latest = make_plan(
-            self.lengths,
-            pack_size=self._room,
-            world_size=self.config.world_size,
-            seed=self.config.seed,
-            epoch=epoch,
-            algorithm=self.config.algorithm,
-            placing=self.config.placing,
-            work=self._work,
-        )
+        self._latest = self._planning.plan(self.config, epoch)
         return self._latest
 
-    def _epoch_of(self, plan: PackPlan) -> Epoch:
-        config = replace(self.config, epoch=plan.epoch)
-        return Epoch(plan, samples=self.samples, lengths=self.lengths, config=config)
+    def _epoch_of(self, plan: PackPlan, cursor: Cursor | None = None) -> Epoch:
+        return Epoch(
+            plan,
+            samples=self.samples,
+            lengths=self.lengths,
+            config=replace(self.config, epoch=plan.epoch),
+            corpus=lambda: self._fingerprints,
+            cursor=cursor,
+        )
+
+    @cached_property
+    def _fingerprints(self) -> dict[str, str]:
+        """Of every source: a corpus of the same lengths may still be another."""
+        return corpus_fingerprints(self.samples.corpus)
 
     def _begin(self, epoch: int) -> None:
         """An epoch at its first step, with an empty ledger."""
-        self._epoch = self._epoch_of(self._plan(epoch))
-        self.config, self._carries_on = self._epoch.config, False
+        self._stand(self._epoch_of(self._plan(epoch)), carries_on=False)
+
+    def _stand(self, epoch: Epoch, *, carries_on: bool) -> None:
+        self._epoch, self.config, self._carries_on = epoch, epoch.config, carries_on
+        agree_on(epoch.plan, self.config)
 
     def _refuse_failures(self) -> None:
         failed = self._epoch.failed

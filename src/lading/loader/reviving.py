@@ -64,7 +64,8 @@ def _unwatched(batches: Iterator[T]) -> Iterator[T]:
 
 
 def _of_a_dead_worker(error: RuntimeError) -> bool:
-    return "DataLoader worker" in str(error) and ("exited unexpectedly" in str(error) or "killed" in str(error))
+    # An exception of a worker begins otherwise ("Caught …"), whatever it says.
+    return str(error).startswith("DataLoader worker (pid")
 
 
 @contextmanager

@@ -6,11 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from lading.errors import ConfigError, Reason
+import numpy as np
+
+from lading.errors import ConfigError
 from lading.loader.config import LoaderConfig
+from lading.loader.planning import Planning
 from lading.plan.carry_on import Stretch
-from lading.plan.fingerprint import lengths_fingerprint, plan_fingerprint
-from lading.records import Dropped, LengthTable, PackPlan, SampleKey
+from lading.plan.costs import sample_costs
+from lading.plan.fingerprint import costs_fingerprint, lengths_fingerprint, plan_fingerprint
+from lading.records import Dropped, PackPlan
 
 VERSION = 2
 
@@ -29,24 +33,29 @@ class Cursor:
     """Fingerprint of the packs."""
     made_of: Mapping[str, int | str]
     """What the plan was made of, to say what differs where the fingerprints do."""
+    over: bool = False
+    """Whether the epoch has no steps left, whatever became of its last packs."""
     dropped: tuple[Dropped, ...] = ()
     """What failed on the way here: the ledger of the run that carries on must know it."""
     version: int = VERSION
 
     @classmethod
-    def of(cls, plan: PackPlan, stretches: Sequence[Stretch], dropped: Sequence[Dropped]) -> Cursor:
-        """The cursor after these stretches of a plan."""
-        return cls(
-            epoch=plan.epoch,
-            stretches=tuple(stretches),
-            plan=plan_fingerprint(plan),
-            made_of=made_of(plan),
-            dropped=tuple(dropped),
-        )
+    def of(cls, plan: PackPlan, corpus: Mapping[str, str]) -> Cursor:
+        """The cursor to the beginning of a plan; `corpus` has a fingerprint of every source."""
+        made = {**made_of(plan), **{f"source {name}": digest for name, digest in corpus.items()}}
+        return cls(epoch=plan.epoch, stretches=(), plan=plan_fingerprint(plan), made_of=made)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for a checkpoint."""
-        return {**asdict(self), "made_of": dict(self.made_of)}
+        return {
+            "version": self.version,
+            "epoch": self.epoch,
+            "stretches": [asdict(stretch) for stretch in self.stretches],
+            "plan": self.plan,
+            "made_of": dict(self.made_of),
+            "over": self.over,
+            "dropped": [entry.to_dict() for entry in self.dropped],
+        }
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Cursor:
@@ -54,13 +63,19 @@ class Cursor:
         if not isinstance(state, Mapping):
             return _joined([cls.from_dict(one) for one in state])
         if set(state) != set(cls.__slots__) or state["version"] != VERSION:
-            raise ConfigError(found=f"a state with {', '.join(state)}", wanted=f"one of version {VERSION}")
+            raise ConfigError(
+                found=f"a state of version {state.get('version')} with {', '.join(state)}",
+                wanted=f"one of version {VERSION}, as state_dict() gives it",
+                consequence="nothing was loaded",
+                where="load_state_dict",
+            )
         return cls(
             epoch=state["epoch"],
             stretches=tuple(Stretch(**stretch) for stretch in state["stretches"]),
             plan=state["plan"],
             made_of=state["made_of"],
-            dropped=tuple(_entry(entry) for entry in state["dropped"]),
+            over=state["over"],
+            dropped=tuple(Dropped.from_dict(entry) for entry in state["dropped"]),
         )
 
     def beyond(self, steps: int) -> ConfigError:
@@ -72,13 +87,13 @@ class Cursor:
             where="load_state_dict",
         )
 
-    def check(self, plan: PackPlan) -> None:
-        """Refuse a cursor into another plan than this, and say what differs."""
-        if self.plan == plan_fingerprint(plan):
+    def check(self, here: Cursor) -> None:
+        """Refuse a cursor into another plan or corpus than that of the cursor here, and say what differs."""
+        if (self.plan, self.made_of) == (here.plan, here.made_of):
             return
         raise ConfigError(
             found="a cursor of another plan: "
-            + (differences(self.made_of, made_of(plan)) or "the same lengths, packed by other rules"),
+            + (differences(self.made_of, here.made_of) or "the same lengths, packed by other rules"),
             wanted="one of this corpus and this configuration",
             consequence="samples would be skipped or repeated; nothing was loaded",
             where="load_state_dict",
@@ -99,25 +114,34 @@ def differences(found: Mapping[str, int | str], here: Mapping[str, int | str]) -
     return "; ".join(other)
 
 
-def check_plan(plan: PackPlan, config: LoaderConfig, pack_size: int, lengths: LengthTable) -> PackPlan:
+def check_plan(plan: PackPlan, config: LoaderConfig, planning: Planning) -> PackPlan:
     """The plan, if it is one of these lengths and this configuration; else what differs."""
     here: dict[str, int | str] = {
-        "samples": len(lengths),
-        "lengths": lengths_fingerprint(lengths),
-        "pack_size": pack_size,
+        "samples": len(planning.lengths),
+        "lengths": lengths_fingerprint(planning.lengths),
+        "pack_size": planning.room,
         "seed": config.seed,
         "algorithm": config.algorithm,
         "placing": config.placing,
     }
-    other = differences(made_of(plan), here)
-    if other:
+    found = made_of(plan)
+    other = differences({name: found[name] for name in here}, here)
+    if other or not same_costs(plan, planning):
         raise ConfigError(
-            found=f"a plan of something else: {other}",
+            found=f"a plan of something else: {other or 'another model (work)'}",
             wanted="one of this corpus and this configuration",
             consequence="make it again with `lading plan --out`",
             where="plan",
         )
     return plan
+
+
+def same_costs(plan: PackPlan, planning: Planning) -> bool:
+    """Whether a plan's packs cost what they cost here, by the first of them: places are chosen by that."""
+    if not len(plan):
+        return True
+    own = sample_costs(planning.lengths, np.asarray(plan.pack(0), dtype=np.int64), planning.work).sum(axis=0)
+    return bool(np.allclose(own, plan.costs[0], rtol=1e-5))
 
 
 def made_of(plan: PackPlan) -> dict[str, int | str]:
@@ -129,6 +153,7 @@ def made_of(plan: PackPlan) -> dict[str, int | str]:
         "seed": plan.seed,
         "algorithm": plan.algorithm,
         "placing": plan.placing,
+        "costs": costs_fingerprint(plan),
     }
 
 
@@ -145,12 +170,3 @@ def _joined(cursors: Sequence[Cursor]) -> Cursor:
 def _once(entries: Iterable[Dropped]) -> tuple[Dropped, ...]:
     """Ranks that carried on together know the same of the past."""
     return tuple({entry.key.index: entry for entry in entries}.values())
-
-
-def _entry(entry: Mapping[str, Any]) -> Dropped:
-    return Dropped(
-        key=SampleKey(**entry["key"]),
-        reason=Reason(entry["reason"]),
-        detail=entry["detail"],
-        by=tuple(SampleKey(**key) for key in entry["by"]),
-    )

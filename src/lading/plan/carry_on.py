@@ -38,7 +38,7 @@ class Schedule:
     repeated: int
     """How many places at the end of its last step hold a repeat."""
     before: NDArray[np.int64]
-    """Packs that earlier stretches trained on."""
+    """Packs that earlier stretches trained on; one that was repeated stands as often."""
 
     @property
     def world_size(self) -> int:
@@ -74,15 +74,14 @@ def schedule(plan: PackPlan, stretches: Sequence[Stretch]) -> Schedule:
                 wanted=f"at most {len(placed.order)}, which is all that was left",
                 where="cursor",
             )
-        done = placed.order[: stretch.steps].ravel()
-        before = np.union1d(before, done)
+        before = np.concatenate([before, placed.order[: stretch.steps].ravel()])
     raise ConfigError(found="no stretch", wanted="at least one", where="cursor")
 
 
 def _placed(plan: PackPlan, before: NDArray[np.int64], number: int, world_size: int) -> Placed:
     if not number and world_size == plan.world_size:
         return Placed(order=plan.order, repeated=plan.repeated)
-    left = np.setdiff1d(np.arange(len(plan)), before, assume_unique=True)
+    left = np.setdiff1d(np.arange(len(plan)), before)
     random = order_random(plan.seed, plan.epoch, world_size, number)
     placed = order_packs(plan.costs[left], world_size=world_size, random=random, placing=plan.placing)
     return Placed(order=left[placed.order], repeated=placed.repeated)

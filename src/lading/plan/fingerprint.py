@@ -28,7 +28,12 @@ def lengths_fingerprint(table: LengthTable) -> str:
 def plan_fingerprint(plan: PackPlan) -> str:
     """Names the packs of a plan. How many ranks there are does not matter: any number may carry on with them."""
     said = [f"{plan.pack_size}", f"{plan.seed}", f"{plan.epoch}", plan.algorithm, plan.placing, plan.lengths]
-    return _digest(said, [plan.members, plan.starts])
+    return _digest([*said, costs_fingerprint(plan)], [plan.members, plan.starts])
+
+
+def costs_fingerprint(plan: PackPlan) -> str:
+    """Names what the packs of a plan cost: places are chosen by that."""
+    return _digest([f"{len(plan)}"], [np.ascontiguousarray(plan.costs, dtype="<f4").view("<i4").ravel()])
 
 
 def _digest(said: Iterable[str], arrays: Iterable[NDArray[Any]]) -> str:

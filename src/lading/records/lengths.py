@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,20 @@ class Dropped:
     reason: Reason
     detail: str
     by: tuple[SampleKey, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values: what JSON and every way to save a checkpoint can hold."""
+        return {**asdict(self), "reason": self.reason.value}
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> Dropped:
+        """From plain values."""
+        return cls(
+            key=SampleKey(**value["key"]),
+            reason=Reason(value["reason"]),
+            detail=value["detail"],
+            by=tuple(SampleKey(**key) for key in value["by"]),
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -231,6 +231,9 @@ class _Books:
         return losses
 
     def _together(self, samples: Samples, batch: Batch, found: list[Place], losses: list[float]) -> None:
+        if "shift_labels" not in batch:
+            self.differences += [place.differs("loss", "no labels to compute it from") for place in found]
+            return
         labels = batch.tensor("shift_labels").flatten()
         trained = torch.nonzero(labels != IGNORE_INDEX).flatten()
         width = batch.tensor("input_ids").shape[1]
@@ -262,7 +265,8 @@ class _Books:
 
 def _unshifted(batch: Batch, place: Place) -> list[int]:
     """The batch's own labels, where there are no others to compare them with."""
-    return [IGNORE_INDEX, *place.of(batch.tensor("shift_labels")).tolist()[:-1]]
+    labels = batch.tensor("shift_labels" if "shift_labels" in batch else "input_ids")
+    return [IGNORE_INDEX, *place.of(labels).tolist()[:-1]]
 
 
 def _positions_alone(seen: Seen, tokens: int, *, three_way: bool) -> Tensor:

@@ -111,6 +111,9 @@ def compare_labels(batch: Batch, place: Place, other: Alone) -> Iterator[Differe
         return
     wanted = [*other.labels[1:], IGNORE_INDEX]
     for name in ("labels", "shift_labels"):
+        if name not in batch:
+            yield place.differs("labels", f"{name} is missing here")
+            continue
         found = place.of(batch.tensor(name)).tolist()
         if found != wanted:
             yield place.differs("labels", f"{name}: {_first_difference(found, wanted)}")
@@ -122,9 +125,9 @@ def compare_tails(batch: Batch, found: list[Place]) -> Iterator[Difference]:
         last = max((place for place in found if place.row == row), key=lambda place: place.stop, default=None)
         if last is None:
             continue
-        tail = batch.tensor("shift_labels")[row, last.stop :]
-        if bool((tail != IGNORE_INDEX).any()):
-            yield last.differs("labels", "tokens behind it are trained on and belong to no document")
+        for name in ("labels", "shift_labels"):
+            if name in batch and bool((batch.tensor(name)[row, last.stop :] != IGNORE_INDEX).any()):
+                yield last.differs("labels", f"{name}: tokens behind it are trained on and belong to no document")
 
 
 def compare_positions(batch: Batch, place: Place, own: Tensor) -> Iterator[Difference]:

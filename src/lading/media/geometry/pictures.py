@@ -24,11 +24,13 @@ class PatchGrid:
     def read(cls, processor: Any) -> PatchGrid:
         """Take the numbers from a processor whose image processor is the Qwen2-VL kind."""
         numbers = processor.image_processor
+        # Set on the object after it was made, as is the custom with Qwen, these go before `size`.
+        said = {name: value for name, value in vars(numbers).items() if value is not None}
         return cls(
             patch=numbers.patch_size,
             merge=numbers.merge_size,
-            min_pixels=numbers.size["shortest_edge"],
-            max_pixels=numbers.size["longest_edge"],
+            min_pixels=said.get("min_pixels", numbers.size["shortest_edge"]),
+            max_pixels=said.get("max_pixels", numbers.size["longest_edge"]),
         )
 
     def footprints(self, sizes: Sequence[Size]) -> list[Footprint]:

@@ -1,0 +1,48 @@
+"""Whether the ranks of a run made the same plan.
+
+Each rank counts and plans for itself. A picture that one of them could not read for a moment would give it other packs:
+samples trained on twice or never, and ranks out of step. So every rank says in the process group's store what it
+planned and looks at what the others said by then. Nobody waits for anybody: whoever comes last has seen all.
+"""
+
+from __future__ import annotations
+
+import json
+
+import torch.distributed as distributed
+from torch.distributed import distributed_c10d
+
+from lading.errors import ConfigError
+from lading.loader.config import LoaderConfig
+from lading.loader.state import made_of
+from lading.plan.fingerprint import plan_fingerprint
+from lading.records import PackPlan
+
+
+def agree_on(plan: PackPlan, config: LoaderConfig) -> None:
+    """Say what this rank planned, under a name that is the same for all; raise where another planned something else."""
+    if not _in_group(config.world_size):
+        return
+    own, facts = plan_fingerprint(plan), made_of(plan)
+    asked = {name: value for name, value in facts.items() if name not in ("lengths", "costs")}
+    name = f"lading/{plan.epoch}/{json.dumps(asked)}"
+    store = distributed_c10d._get_default_store()
+    store.set(f"{name}/{config.rank}", json.dumps({"plan": own, "made_of": facts}))
+    for other in range(config.world_size):
+        if other == config.rank or not store.check([f"{name}/{other}"]):
+            continue
+        said = json.loads(store.get(f"{name}/{other}"))
+        if said["plan"] != own:
+            differs = [fact for fact, value in facts.items() if said["made_of"][fact] != value] or ["packs"]
+            raise ConfigError(
+                found=f"another plan on rank {other} than on rank {config.rank} ({', '.join(differs)})",
+                wanted="the same corpus, media and configuration on every rank",
+                consequence="samples would be trained on twice or never, and ranks would fall out of step",
+                where="Loader",
+            )
+
+
+def _in_group(world_size: int) -> bool:
+    """Whether the ranks are those of a process group; they may also be those of a part of one, or made up."""
+    running = distributed.is_available() and distributed.is_initialized()
+    return running and world_size > 1 and distributed.get_world_size() == world_size

@@ -1,0 +1,52 @@
+"""From counted lengths to a plan, as the configuration says: the loader and `lading plan` go the same way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lading.loader.config import LoaderConfig
+from lading.loader.room import room_for_samples
+from lading.loader.samples import Samples
+from lading.loader.truncation import fit
+from lading.media import placeholder
+from lading.plan import make_plan
+from lading.records import Encoded, LengthTable, PackPlan, Work
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Planning:
+    """Samples that fit, their lengths, and everything else that a plan is made of."""
+
+    samples: Samples
+    lengths: LengthTable
+    room: int
+    """Tokens of a pack that samples may take: the pack size, less what a placeholder may need."""
+    silent: Encoded | None
+    """The placeholder, where there may be one."""
+    work: Work
+
+    @classmethod
+    def of(cls, samples: Samples, counted: LengthTable, config: LoaderConfig, work: Work | None = None) -> Planning:
+        """Leave room for a placeholder, and cut what is too long, where that is asked for."""
+        silent = samples.encode_conversation(placeholder.conversation()) if config.placeholder_media else None
+        room = room_for_samples(
+            counted,
+            pack_size=config.pack_size,
+            placeholder=silent.document.tokens if silent else 0,
+            truncating=config.too_long == "truncate",
+        )
+        fitting, lengths = fit(samples, counted, limit=room, too_long=config.too_long)
+        return cls(samples=fitting, lengths=lengths, room=room, silent=silent, work=work or samples.border.family.work)
+
+    def plan(self, config: LoaderConfig, epoch: int) -> PackPlan:
+        """The plan of an epoch."""
+        return make_plan(
+            self.lengths,
+            pack_size=self.room,
+            world_size=config.world_size,
+            seed=config.seed,
+            epoch=epoch,
+            algorithm=config.algorithm,
+            placing=config.placing,
+            work=self.work,
+        )
