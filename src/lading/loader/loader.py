@@ -65,7 +65,7 @@ class Loader:
     ) -> None:
         self.config = LoaderConfig.of(**with_rank(options))
         self.samples = Samples(
-            corpus=corpus if isinstance(corpus, Corpus) else open_corpus(corpus),
+            corpus=corpus if isinstance(corpus, Corpus) else open_corpus(corpus, cache=self.config.cache),
             border=read_processor(load_processor(processor), family),
             policy=SkipPolicy(strict=self.config.strict),
             pixels=self.config.pixels,

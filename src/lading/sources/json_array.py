@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from lading.cache import Cache
 from lading.errors import CorpusError, Reason, SkipSample
 from lading.sources.parsing import excerpt
 
@@ -38,15 +39,16 @@ def load_json(path: Path) -> Any:
 class JsonArrayFile:
     """Rows of a JSON array, by number."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, cache: Cache = True) -> None:
         self.path = path
+        self.cache = cache
         _ = self._rows
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def __getstate__(self) -> dict[str, object]:
-        return {"path": self.path}
+        return {"path": self.path, "cache": self.cache}
 
     def where(self, number: int) -> str:
         """`file[number]` of a row, counted from 0 as JSON tools do."""
