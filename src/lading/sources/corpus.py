@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from lading.cache import Cache
 from lading.errors import ConfigError, CorpusError
 from lading.records import Row, SampleKey
+from lading.sources.elements import begins_array
 from lading.sources.json_array import JsonArrayFile, load_json
 from lading.sources.jsonl import JsonlFile
 from lading.sources.meta import SourceConfig, read_meta
@@ -114,7 +115,7 @@ def open_corpus(path: str | Path, dataset_names: Sequence[str] | None = None, *,
     lading.errors.CorpusError: found no file nowhere.jsonl; wanted a JSONL file; nothing was read
     """
     path = Path(path)
-    if path.suffix == ".json" and isinstance(load_json(path), dict):
+    if path.suffix == ".json" and not begins_array(path) and isinstance(load_json(path), dict):
         configs = read_meta(path, dataset_names)
     else:
         configs = (SourceConfig(name=path.stem, file=path, media_dir=path.parent),)
