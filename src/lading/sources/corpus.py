@@ -20,9 +20,17 @@ from lading.sources.elements import begins_array
 from lading.sources.json_array import JsonArrayFile, load_json
 from lading.sources.jsonl import JsonlFile
 from lading.sources.meta import SourceConfig, read_meta
+from lading.sources.parquet import ParquetFile
 
 RATIO_SEED = 42
 """A ratio below one keeps the same samples on every rank and in every run."""
+
+KINDS: Mapping[str, type[JsonlFile] | type[JsonArrayFile] | type[ParquetFile]] = {
+    ".jsonl": JsonlFile,
+    ".json": JsonArrayFile,
+    ".parquet": ParquetFile,
+}
+"""How a file is read, by the end of its name."""
 
 
 class RowFile(Protocol):
@@ -105,7 +113,7 @@ class Corpus:
 
 
 def open_corpus(path: str | Path, dataset_names: Sequence[str] | None = None, *, cache: Cache = True) -> Corpus:
-    """Open a meta file, a JSON array or a JSONL file. Rows are not read yet.
+    """Open a meta file, a JSON array, a JSONL or a Parquet file. Rows are not read yet.
 
     Where the rows of a large file begin is found once and kept: beside it, in the folder `cache` names, or nowhere.
 
@@ -128,12 +136,11 @@ def _open_source(config: SourceConfig, cache: Cache) -> Source:
 
 
 def _open_file(path: Path, cache: Cache) -> RowFile:
-    kinds: dict[str, type[JsonlFile] | type[JsonArrayFile]] = {".jsonl": JsonlFile, ".json": JsonArrayFile}
-    if path.suffix not in kinds:
-        raise ConfigError(found=f"a file named {path.name}", wanted=f"one ending in {' or '.join(kinds)}")
+    if path.suffix not in KINDS:
+        raise ConfigError(found=f"a file named {path.name}", wanted=f"one ending in {' or '.join(KINDS)}")
     if path.is_dir():
         raise CorpusError(found=f"a folder {path}", wanted="a file")
-    return kinds[path.suffix](path, cache=cache)
+    return KINDS[path.suffix](path, cache=cache)
 
 
 def choose(rows: int, ratio: float) -> NDArray[np.int64] | None:
