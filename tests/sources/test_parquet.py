@@ -12,9 +12,13 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 import torch
+from PIL import Image
 
 from lading import Loader, toy
-from lading.errors import CorpusError, MissingDependency, SkipSample
+from lading.errors import ConfigError, CorpusError, MissingDependency, SkipSample
+from lading.loader.annotated_copy import write_annotated
+from lading.loader.border import read_processor
+from lading.loader.samples import Samples
 from lading.sources import open_corpus, parquet
 from lading.sources.parquet import ParquetFile
 
@@ -151,3 +155,13 @@ def test_pictures_in_columns_train_like_pictures_in_files(tmp_path: Path) -> Non
         assert any(key.startswith("pixel") for key in ours)
         for key, value in ours.items():
             assert torch.equal(value, theirs[key]) if isinstance(value, torch.Tensor) else value == theirs[key]
+
+
+def test_bytes_have_no_place_in_an_annotated_copy(tmp_path: Path) -> None:
+    picture = tmp_path / "a.png"
+    Image.new("RGB", (56, 56)).save(picture)
+    messages = [{"from": "human", "value": "<image>What?"}, {"from": "gpt", "value": "Black."}]
+    path = write(tmp_path / "d.parquet", [{"conversations": messages, "images": [{"bytes": picture.read_bytes()}]}])
+    samples = Samples(corpus=open_corpus(path), border=read_processor(toy.processor("qwen2_5_vl")))
+    with pytest.raises(ConfigError, match="found a bytes in a row; wanted media by their paths"):
+        write_annotated(samples, samples.count(), tmp_path / "copy")

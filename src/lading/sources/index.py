@@ -83,7 +83,8 @@ def open_index(path: Path, *, kind: str, scan: Scan, cache: Cache = True, again:
         except OSError as error:
             logger.warning("where the rows of %s begin is not kept: %s", path, error)
             return _in_memory(file, state, kind, scan)
-        return _read(place, mark, state.st_size) or _in_memory(file, state, kind, scan)
+        fresh = _read(place, mark, state.st_size)
+        return fresh if fresh is not None else _in_memory(file, state, kind, scan)
 
 
 def _place(path: Path, cache: Cache) -> Path:
