@@ -28,8 +28,8 @@ ROW = Row(
     rivals=(Rival(name="NeMo Automodel", package="nemo-automodel", call="theirs"),),
     repeats=3,
     bound=(
-        "finding the lines reads every byte of the file once; a mapped file counts as resident although the system may "
-        "take its pages back; and until the index of lines is kept, opening again finds them again."
+        "finding the lines reads every byte of the file once; opening again reads the meta file, some blocks of the "
+        "file and some pages of its index."
     ),
 )
 

@@ -46,3 +46,40 @@ def test_the_books_of_all_ranks_add_up(tmp_path: Path) -> None:
     assert one["total"]["reasons"] == {"corrupt_media": 2}
     assert [entry["where"] for entry in one["entries"]] == [entry["where"] for entry in other["entries"]]
     assert max(own["own"]["trained"] for own in (one, other)) < one["total"]["trained"], "each knows its share alone"
+
+
+DISAGREEING = """
+import os, sys
+import torch.distributed as distributed
+from lading import Loader
+from lading.errors import ConfigError
+meta, folder, rank = sys.argv[1], sys.argv[2], int(sys.argv[3])
+distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
+picture = f"{os.path.dirname(meta)}/media/shape-3.png"
+if rank == 0:
+    os.rename(picture, picture + ".away")
+    Loader(meta, "toy:qwen2_5_vl", pack_size=300, cache=False)
+    os.rename(picture + ".away", picture)
+distributed.barrier()
+if rank == 1:
+    try:
+        Loader(meta, "toy:qwen2_5_vl", pack_size=300, cache=False)
+    except ConfigError as error:
+        print(error)
+distributed.barrier()
+distributed.destroy_process_group()
+"""
+
+
+@pytest.mark.slow
+def test_ranks_that_planned_otherwise_are_told(tmp_path: Path) -> None:
+    """A picture that only one rank could not read would give it other packs."""
+    meta = toy.write_corpus(tmp_path / "corpus", samples=30)
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", DISAGREEING, str(meta), str(tmp_path), str(rank)], stdout=subprocess.PIPE, text=True
+        )
+        for rank in range(2)
+    ]
+    said = [process.communicate(timeout=240)[0] for process in processes]
+    assert "another plan on rank 0 than on rank 1 (lengths" in said[1]

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lading.cache import cache_folder
 from lading.errors import Reason
 from lading.lengths import Counted, Store, merge
-from lading.lengths.folder import cache_folder
 from lading.lengths.store import ABOUT, DROPPED, LENGTHS, PARTS
 from lading.records import Dropped, Length, SampleKey
 from lading.sources.fingerprint import file_fingerprint

@@ -106,7 +106,7 @@ def test_every_mistake_in_a_meta_file_is_told_at_once(tmp_path: Path) -> None:
         ("x.json", "[1, 2", CorpusError, "x.json:1:6"),
         ("x.json", '"text"', CorpusError, "wanted an array of conversations"),
         ("x.json", "{}", ConfigError, "wanted"),
-        ("x.txt", "hello", ConfigError, "wanted one ending in .jsonl or .json"),
+        ("x.txt", "hello", ConfigError, "wanted one ending in .jsonl or .json or .parquet"),
         ("x.json", b'["\xff"]', CorpusError, "not UTF-8"),
     ],
 )

@@ -24,7 +24,7 @@ SHOWN = 5
 
 
 def count(
-    meta: Annotated[Path, typer.Argument(help="A meta .json, a .json array or a .jsonl file of conversations.")],
+    meta: Annotated[Path, typer.Argument(help="A meta .json, or conversations in .jsonl, .json or .parquet.")],
     processor: Annotated[str, typer.Option(help="A processor folder, a hub id, or toy:NAME.")],
     out: Annotated[
         Path | None, typer.Option(help="Keep lengths in this folder, not beside the data.", file_okay=False)

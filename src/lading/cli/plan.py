@@ -27,7 +27,7 @@ SHOWN = 5
 
 
 def plan(
-    meta: Annotated[Path, typer.Argument(help="A meta .json, a .json array or a .jsonl file of conversations.")],
+    meta: Annotated[Path, typer.Argument(help="A meta .json, or conversations in .jsonl, .json or .parquet.")],
     processor: Annotated[str, typer.Option(help="A processor folder, a hub id, or toy:NAME.")],
     pack_size: Annotated[int, typer.Option(help="Tokens in a pack.")],
     world_size: Annotated[int, typer.Option(help="Ranks that train together.")] = 1,

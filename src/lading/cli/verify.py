@@ -17,7 +17,7 @@ SHOWN = 8
 
 
 def verify(
-    meta: Annotated[Path, typer.Argument(help="A meta .json, a .json array or a .jsonl file of conversations.")],
+    meta: Annotated[Path, typer.Argument(help="A meta .json, or conversations in .jsonl, .json or .parquet.")],
     processor: Annotated[str, typer.Option(help="A processor folder, a hub id, or toy:NAME.")],
     pack_size: Annotated[int, typer.Option(help="Tokens in a pack.")],
     limit: Annotated[int, typer.Option(help="Samples to look at, spread over the corpus.", min=1)] = 64,

@@ -17,9 +17,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import shutil
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from lading.cache import replacing
 from lading.errors import Reason
 from lading.lengths.rows import RECORD, Counted, Refusal, merge
 
@@ -125,14 +124,5 @@ def _file_digest(path: Path) -> str:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file in one step, whoever else writes it and whenever this process ends."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except OSError:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with replacing(path) as file:
+        file.write(content)

@@ -37,7 +37,7 @@ def write_annotated(samples: Samples, table: LengthTable, folder: Path) -> Path:
             raise ConfigError(found=f"a copy that would take the place of {path}", wanted="a folder of its own")
         with path.open("w", encoding="utf-8") as file:
             for row in _rows(samples, source, table, end - len(source)):
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                file.write(json.dumps(row, ensure_ascii=False, default=_no_json) + "\n")
         # Paths without a folder are seen from where the program is started, and the copy's are no others.
         where = {"media_dir": os.path.relpath(config.media_dir, folder)} if config.media_dir is not None else {}
         meta[config.name] = {
@@ -49,6 +49,14 @@ def write_annotated(samples: Samples, table: LengthTable, folder: Path) -> Path:
         }
     (folder / META).write_text(json.dumps(meta, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return folder / META
+
+
+def _no_json(value: object) -> Any:
+    raise ConfigError(
+        found=f"a {type(value).__name__} in a row",
+        wanted="media by their paths",
+        consequence="the copy is JSONL, which cannot hold it",
+    )
 
 
 def _rows(samples: Samples, source: Source, table: LengthTable, first: int) -> Iterator[Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import math
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lading.cache import Cache, cache_folder
 from lading.errors import ConfigError, Reason
-from lading.lengths.folder import cache_folder
 from lading.lengths.rows import Counted, merge
 from lading.lengths.store import Store
 from lading.loader.fingerprint import digest, processor_facts, source_facts
@@ -39,9 +38,6 @@ KEPT_EVERY = 2.0
 """Seconds of counting that an interruption may cost."""
 ASKED_AGAIN = frozenset((Reason.MISSING_MEDIA, Reason.CORRUPT_MEDIA, Reason.IMPOSSIBLE_SHAPE, Reason.UNEXPECTED_ERROR))
 """Refusals that may be over although the data file is the same: what was missing may be there now."""
-
-Cache = bool | str | os.PathLike[str] | None
-"""Whether lengths are kept, or the folder they are kept in."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -37,7 +37,7 @@ from lading.sources import Corpus, open_corpus
 class Loader:
     """Balanced, packed batches of a corpus for one model family.
 
-    `corpus` is a meta file, a `.json` or a `.jsonl` file, or an opened `Corpus`; `processor` is a transformers
+    `corpus` is a meta file, a `.jsonl`, `.json` or `.parquet` file, or a `Corpus`; `processor` is a transformers
     processor, a folder, a hub id or `toy:NAME`. Options are those of `LoaderConfig`. Counting happens here, planning at
     the start of every epoch; media are opened by the workers. `attention="mask"` for a model whose layers see
     differently (Gemma, Step) needs its `model_config`. `plan` is a file of `lading plan --out`: its epoch is then not
@@ -65,7 +65,7 @@ class Loader:
     ) -> None:
         self.config = LoaderConfig.of(**with_rank(options))
         self.samples = Samples(
-            corpus=corpus if isinstance(corpus, Corpus) else open_corpus(corpus),
+            corpus=corpus if isinstance(corpus, Corpus) else open_corpus(corpus, cache=self.config.cache),
             border=read_processor(load_processor(processor), family),
             policy=SkipPolicy(strict=self.config.strict),
             pixels=self.config.pixels,

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from lading import media
+from lading.cache import Cache
 from lading.conversation import Layout, read_conversation, shorten
 from lading.errors import ConfigError, ExactnessError, Reason, SkipSample
 from lading.family import Pixels
 from lading.fields import MEDIA_KINDS, MediaKind
 from lading.loader.border import Border
-from lading.loader.counting import Cache, Counting
+from lading.loader.counting import Counting
 from lading.loader.skip import SkipPolicy
 from lading.media import pixels as media_pixels
 from lading.media.normalise import normalised

@@ -47,7 +47,7 @@ class Dropped:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values: what JSON and every way to save a checkpoint can hold."""
-        return {**asdict(self), "reason": self.reason.value}
+        return {**asdict(self), "reason": self.reason.value, "by": [asdict(key) for key in self.by]}
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> Dropped:

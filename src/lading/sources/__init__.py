@@ -1,8 +1,9 @@
 """Storage → indexed `Row`s. This room owns mixing, ratio and order; it never looks inside a row.
 
-open_corpus("meta.json")   a mixture of files, each with its columns, tags, media folder and ratio
-open_corpus("data.jsonl")  one memory-mapped file, a row a line
-open_corpus("data.json")   one JSON array
+open_corpus("meta.json")     a mixture of files, each with its columns, tags, media folder and ratio
+open_corpus("data.jsonl")    one memory-mapped file, a row a line
+open_corpus("data.json")     one JSON array
+open_corpus("data.parquet")  one Parquet file
 """
 
 from lading.sources.corpus import Corpus, open_corpus

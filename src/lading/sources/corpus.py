@@ -13,14 +13,24 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from lading.cache import Cache
 from lading.errors import ConfigError, CorpusError
 from lading.records import Row, SampleKey
+from lading.sources.elements import begins_array
 from lading.sources.json_array import JsonArrayFile, load_json
 from lading.sources.jsonl import JsonlFile
 from lading.sources.meta import SourceConfig, read_meta
+from lading.sources.parquet import ParquetFile
 
 RATIO_SEED = 42
 """A ratio below one keeps the same samples on every rank and in every run."""
+
+KINDS: Mapping[str, type[JsonlFile] | type[JsonArrayFile] | type[ParquetFile]] = {
+    ".jsonl": JsonlFile,
+    ".json": JsonArrayFile,
+    ".parquet": ParquetFile,
+}
+"""How a file is read, by the end of its name."""
 
 
 class RowFile(Protocol):
@@ -85,21 +95,27 @@ class Corpus:
     def key(self, index: int) -> SampleKey:
         """The name of a sample, without reading it."""
         number, row = self.locate(index)
-        source = self.sources[number]
-        return SampleKey(index=index, source=source.config.name, where=source.file.where(row))
+        return self._key(index, self.sources[number], row)
 
     def row(self, index: int) -> Row:
         """Read one sample; `SkipSample` when its row cannot be parsed."""
         number, row = self.locate(index)
-        return Row(key=self.key(index), value=self.sources[number].file.read(row))
+        source = self.sources[number]
+        return Row(key=self._key(index, source, row), value=source.file.read(row))
 
     def config(self, index: int) -> SourceConfig:
         """How the source of a sample is read."""
         return self.sources[self.locate(index)[0]].config
 
+    @staticmethod
+    def _key(index: int, source: Source, row: int) -> SampleKey:
+        return SampleKey(index=index, source=source.config.name, where=source.file.where(row))
 
-def open_corpus(path: str | Path, dataset_names: Sequence[str] | None = None) -> Corpus:
-    """Open a meta file, a JSON array or a JSONL file. Rows are not read yet.
+
+def open_corpus(path: str | Path, dataset_names: Sequence[str] | None = None, *, cache: Cache = True) -> Corpus:
+    """Open a meta file, a JSON array, a JSONL or a Parquet file. Rows are not read yet.
+
+    Where the rows of a large file begin is found once and kept: beside it, in the folder `cache` names, or nowhere.
 
     >>> open_corpus("nowhere.jsonl")
     Traceback (most recent call last):
@@ -107,25 +123,24 @@ def open_corpus(path: str | Path, dataset_names: Sequence[str] | None = None) ->
     lading.errors.CorpusError: found no file nowhere.jsonl; wanted a JSONL file; nothing was read
     """
     path = Path(path)
-    if path.suffix == ".json" and isinstance(load_json(path), dict):
+    if path.suffix == ".json" and not begins_array(path) and isinstance(load_json(path), dict):
         configs = read_meta(path, dataset_names)
     else:
         configs = (SourceConfig(name=path.stem, file=path, media_dir=path.parent),)
-    return Corpus.of([_open_source(config) for config in configs])
+    return Corpus.of([_open_source(config, cache) for config in configs])
 
 
-def _open_source(config: SourceConfig) -> Source:
-    file = _open_file(config.file)
+def _open_source(config: SourceConfig, cache: Cache) -> Source:
+    file = _open_file(config.file, cache)
     return Source(config=config, file=file, chosen=choose(len(file), config.sample_ratio))
 
 
-def _open_file(path: Path) -> RowFile:
-    kinds: dict[str, type[JsonlFile] | type[JsonArrayFile]] = {".jsonl": JsonlFile, ".json": JsonArrayFile}
-    if path.suffix not in kinds:
-        raise ConfigError(found=f"a file named {path.name}", wanted=f"one ending in {' or '.join(kinds)}")
+def _open_file(path: Path, cache: Cache) -> RowFile:
+    if path.suffix not in KINDS:
+        raise ConfigError(found=f"a file named {path.name}", wanted=f"one ending in {' or '.join(KINDS)}")
     if path.is_dir():
         raise CorpusError(found=f"a folder {path}", wanted="a file")
-    return kinds[path.suffix](path)
+    return KINDS[path.suffix](path, cache=cache)
 
 
 def choose(rows: int, ratio: float) -> NDArray[np.int64] | None:

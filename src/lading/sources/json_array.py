@@ -1,4 +1,6 @@
-"""A JSON file that is one array of objects. It is parsed once; such files are small by custom (use JSONL for more)."""
+"""A JSON file that is one array of objects. A small one is parsed once and kept; of a large one it is found out once
+where its elements begin, and each is parsed when it is asked for.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from lading.cache import Cache
 from lading.errors import CorpusError, Reason, SkipSample
+from lading.sources.elements import SPACE, scan_elements
+from lading.sources.mapped import Mapped, MappedRows
 from lading.sources.parsing import excerpt
+
+WHOLE_BELOW = 4 << 20
+"""Bytes up to which a file is parsed whole."""
 
 
 def load_json(path: Path) -> Any:
@@ -36,17 +44,18 @@ def load_json(path: Path) -> Any:
 
 
 class JsonArrayFile:
-    """Rows of a JSON array, by number."""
+    """Rows of a JSON array, by number. A file that is no array, or a broken one, is refused at once, as a whole."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, cache: Cache = True) -> None:
         self.path = path
-        _ = self._rows
+        self.cache = cache
+        _ = self._elements
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._elements)
 
     def __getstate__(self) -> dict[str, object]:
-        return {"path": self.path}
+        return {"path": self.path, "cache": self.cache}
 
     def where(self, number: int) -> str:
         """`file[number]` of a row, counted from 0 as JSON tools do."""
@@ -54,7 +63,8 @@ class JsonArrayFile:
 
     def read(self, number: int) -> Mapping[str, Any]:
         """One row; `SkipSample` when it is not an object."""
-        value = self._rows[number]
+        elements = self._elements
+        value = elements[number] if isinstance(elements, list) else self._parsed(elements.text(number), number)
         if not isinstance(value, dict):
             raise SkipSample(
                 Reason.BAD_ROW,
@@ -65,10 +75,33 @@ class JsonArrayFile:
         return value
 
     @cached_property
-    def _rows(self) -> list[Any]:
+    def _elements(self) -> list[Any] | MappedRows:
+        if self.path.is_file() and self.path.stat().st_size >= WHOLE_BELOW:
+            try:
+                return MappedRows(self.path, kind="elements", scan=scan_elements, whole=_is_element, cache=self.cache)
+            except (ValueError, RecursionError):
+                # What is wrong with it, and where, is said below.
+                pass
         value = load_json(self.path)
         if not isinstance(value, list):
             raise CorpusError(
                 found=f"a JSON {type(value).__name__}", wanted="an array of conversations", where=str(self.path)
             )
         return value
+
+    def _parsed(self, text: bytes, number: int) -> Any:
+        try:
+            return json.loads(text.rstrip(SPACE + b","))
+        except ValueError as error:
+            # It was valid when it was indexed.
+            raise CorpusError(
+                found=f"another element than before ({error})",
+                wanted="a file that does not change while it is read",
+                where=self.where(number),
+            ) from error
+
+
+def _is_element(text: Mapped, start: int, stop: int) -> bool:
+    if start == 0 or stop == len(text) or text[start - 1] not in SPACE + b",[":
+        return False
+    return text[stop - 1] in SPACE + b"," or text[stop] == ord("]")

@@ -1,0 +1,63 @@
+"""Where what was worked out once is kept, and how it gets there."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+BESIDE = ".lading"
+"""The folder beside a data file."""
+
+Cache = bool | str | os.PathLike[str] | None
+"""Whether something is kept, or the folder it is kept in."""
+
+
+def cache_folder(data_file: Path) -> Path:
+    """The folder for what is kept about a data file, where none was named: `$LADING_CACHE`, else `.lading` beside the
+    file, else, where nothing may be written there, the user's own cache.
+    """
+    chosen = os.environ.get("LADING_CACHE")
+    if chosen:
+        return Path(chosen)
+    beside = data_file.absolute().parent / BESIDE
+    return beside if _may_write(beside if beside.is_dir() else beside.parent) else _users()
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, which takes its place in one step at the end: a reader sees the old one or the new one, whole,
+    whoever else writes it and whenever this process ends.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with replacing(Path(folder) / "notes") as file:
+    ...         written = file.write(b"whole")
+    ...         early = (Path(folder) / "notes").exists()
+    ...     early, (Path(folder) / "notes").read_bytes()
+    (False, b'whole')
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    finally:
+        # It is there only if it did not take its place.
+        Path(name).unlink(missing_ok=True)
+
+
+def _users() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lading"
+
+
+def _may_write(folder: Path) -> bool:
+    # The mode is looked at too: it stops nobody who is root, but it says what the owner wants.
+    try:
+        return os.access(folder, os.W_OK) and bool(folder.stat().st_mode & 0o222)
+    except OSError:
+        return False

@@ -1,0 +1,150 @@
+"""Where the rows of a file begin: found once, kept, and memory-mapped from then on.
+
+    mark      16 bytes: a digest of the file's size, time of change and a few blocks, and of how it was scanned
+    counts    how many starts and how many gaps follow
+    starts    where each piece (a line, an element) begins; one more at the end
+    gaps      for each piece that is no row (a blank line): how many rows stand before it
+
+All of it in little-endian numbers of 64 bits, so that opening a file again maps it and looks at a few pages. An index
+that does not agree with its file, or with itself, is made again. Where none can be written, it stays in memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import logging
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lading.cache import BESIDE, Cache, cache_folder, replacing
+
+logger = logging.getLogger(__name__)
+
+KEPT_FROM = 4 << 20
+"""Bytes from which on a file's index is kept; a smaller file is scanned sooner than an index is checked."""
+FORMAT = 1
+BLOCKS, BLOCK = 16, 512
+_WORD = np.dtype("<i8")
+_HEADER = 4
+"""Numbers in front: the mark (2), and the two counts."""
+
+Positions = NDArray[np.int64]
+BytesFile = io.FileIO | io.BytesIO
+Scan = Callable[[BytesFile, int], Iterator[tuple[Positions, Positions]]]
+"""An open file and its size → its starts and gaps, part by part. Every part may have a buffer of its own, no more."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RowIndex:
+    """Where rows are. Law: `span(row)` needs no other row, and reads none of the file."""
+
+    starts: Positions
+    gaps: Positions
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1 - len(self.gaps)
+
+    def piece(self, row: int) -> int:
+        """The number of a row's line or element among all there are.
+
+        >>> lines = RowIndex(starts=np.array([0, 8, 9, 10, 18]), gaps=np.array([1, 1]))  # lines 1 and 2 are blank
+        >>> len(lines), [lines.piece(row) for row in range(2)], lines.span(1)
+        (2, [0, 3], (10, 18))
+        """
+        return row + int(np.searchsorted(self.gaps, row, side="right")) if len(self.gaps) else row
+
+    def span(self, row: int) -> tuple[int, int]:
+        """Where a row begins, and where the next piece does."""
+        piece = self.piece(row)
+        return int(self.starts[piece]), int(self.starts[piece + 1])
+
+
+def open_index(path: Path, *, kind: str, scan: Scan, cache: Cache = True, again: bool = False) -> RowIndex:
+    """The index of a file: the kept one if it is right, else a new one. `kind` names the scan; `again` scans anyway."""
+    with path.open("rb", buffering=0) as file:
+        state = os.fstat(file.fileno())
+        place = _place(path, cache) if cache and state.st_size >= KEPT_FROM else None
+        if place is None:
+            return _in_memory(file, state, kind, scan)
+        mark = _mark(file, state, kind)
+        kept = None if again else _read(place, mark, state.st_size)
+        if kept is not None:
+            return kept
+        try:
+            with replacing(place) as out:
+                _write(out, mark, scan(file, state.st_size))
+        except OSError as error:
+            logger.warning("where the rows of %s begin is not kept: %s", path, error)
+            return _in_memory(file, state, kind, scan)
+        fresh = _read(place, mark, state.st_size)
+        return fresh if fresh is not None else _in_memory(file, state, kind, scan)
+
+
+def _place(path: Path, cache: Cache) -> Path:
+    folder = cache_folder(path) if cache is True else Path(str(cache))
+    # Beside its file an index moves with it; elsewhere, files of one name must not meet.
+    beside = folder == path.absolute().parent / BESIDE
+    name = hashlib.blake2b(os.fsencode(path.name if beside else path.absolute()), digest_size=6).hexdigest()
+    return folder / f"{path.name}-{name}.rows"
+
+
+def _mark(file: BytesFile, state: os.stat_result, kind: str) -> bytes:
+    """What must be the same for an index to be right. Time and size may be, by chance or by copying; so blocks of the
+    content are looked at too, among them the first and the last.
+    """
+    mark = hashlib.blake2b(f"{FORMAT} {kind} {state.st_size} {state.st_mtime_ns}".encode(), digest_size=16)
+    for number in range(BLOCKS):
+        file.seek(max(0, state.st_size - BLOCK) * number // (BLOCKS - 1))
+        mark.update(file.read(BLOCK))
+    file.seek(0)
+    return mark.digest()
+
+
+def _read(place: Path, mark: bytes, size: int) -> RowIndex | None:
+    try:
+        # A plain view: indexing a `memmap` itself takes ten times as long.
+        words = np.memmap(place, dtype=_WORD, mode="r").view(np.ndarray)
+    except (OSError, ValueError):
+        return None
+    if len(words) <= _HEADER or words[:2].tobytes() != mark:
+        return None
+    index = _index(words)
+    sound = index is not None and 0 <= index.starts[0] <= index.starts[-1] <= size
+    return index if sound else None
+
+
+def _index(words: NDArray[np.int64]) -> RowIndex | None:
+    starts, gaps = int(words[2]), int(words[3])
+    if starts < 1 or gaps < 0 or gaps >= starts or len(words) != _HEADER + starts + gaps:
+        return None
+    return RowIndex(starts=words[_HEADER : _HEADER + starts], gaps=words[_HEADER + starts :])
+
+
+def _in_memory(file: BytesFile, state: os.stat_result, kind: str, scan: Scan) -> RowIndex:
+    file.seek(0)
+    out = io.BytesIO()
+    _write(out, bytes(16), scan(file, state.st_size))
+    index = _index(np.frombuffer(out.getbuffer(), dtype=_WORD))
+    assert index is not None, f"a scan of {kind} that gave no starts"
+    return index
+
+
+def _write(out: BinaryIO, mark: bytes, parts: Iterator[tuple[Positions, Positions]]) -> None:
+    # The counts are known at the end, and the starts of a large file are never in memory together.
+    out.write(bytes(_HEADER * _WORD.itemsize))
+    starts, gaps = 0, []
+    for begun, blank in parts:
+        out.write(begun.astype(_WORD, copy=False).tobytes())
+        starts += len(begun)
+        gaps.append(blank)
+    late = np.concatenate([np.zeros(0, dtype=_WORD), *gaps]).astype(_WORD)
+    out.write(late.tobytes())
+    out.seek(0)
+    out.write(mark + np.array([starts, len(late)], dtype=_WORD).tobytes())
