@@ -8,7 +8,6 @@ import torch
 from lading import Loader, families, toy, trained_only
 from lading.errors import ConfigError
 
-
 KNOW_IT = [name for name in families.names() if name != "qwen3_omni"]
 
 

@@ -1,8 +1,8 @@
 """Scores of the vocabulary where something is trained, and nowhere else.
 
 A model of 150,000 tokens computes as many numbers for every place of a row, most of them for places without a label.
-transformers' models compute only those of the places that `logits_to_keep` names; for a batch of one row that is exact. (Qwen3-Omni does
-not know the word, and raises.)
+transformers' models compute only those of the places that `logits_to_keep` names; for a batch of one row that is exact.
+(Qwen3-Omni does not know the word, and raises.)
 """
 
 from __future__ import annotations

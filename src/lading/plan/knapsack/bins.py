@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lading.plan.sorting import stable_order
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bins:
@@ -28,7 +30,7 @@ class Bins:
         """
         counts = np.bincount(bin_of_item, minlength=bins)
         starts = np.concatenate([[0], np.cumsum(counts[counts > 0])]).astype(np.int64)
-        return cls(members=np.argsort(bin_of_item, kind="stable"), starts=starts)
+        return cls(members=stable_order(bin_of_item), starts=starts)
 
 
 def lower_bound(lengths: NDArray[np.signedinteger[Any]], capacity: int) -> int:
