@@ -33,14 +33,22 @@ def _talks(job: Job, tokenizer: Any) -> Iterator[dict[str, Any]]:
         yield talk("<image>What is this?", answer, images=[f"{number}.jpg"])
 
 
+def as_in_a_worker() -> None:
+    """One thread, which is what torch gives each worker of a loader, of ours and of theirs."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
 def own_samples(job: Job) -> tuple[Any, list[Any]]:
-    """Our border, and the encoded documents with their pixels."""
+    """Our border, and the encoded documents with their pixels, in bytes, as the loader's workers open them."""
     from lading.loader import Samples, load_processor, read_processor
     from lading.records import Encoded
     from lading.sources import open_corpus
 
+    as_in_a_worker()
     border = read_processor(load_processor(str(processor_folder(job))))
-    samples = Samples(corpus=open_corpus(job.inputs / "meta.json"), border=border)
+    samples = Samples(corpus=open_corpus(job.inputs / "meta.json"), border=border).in_bytes()
     encoded = [samples.encode(index) for index in range(len(samples))]
     assert all(isinstance(sample, Encoded) for sample in encoded)
     return border, encoded
@@ -48,6 +56,7 @@ def own_samples(job: Job) -> tuple[Any, list[Any]]:
 
 def their_samples(job: Job) -> tuple[Any, list[Any]]:
     """Their processor, and the tokenised documents with their pixels."""
+    as_in_a_worker()
     processor = reference.load_processor(processor_folder(job))
     samples = reference.tokenised(job.inputs / "meta.json", processor)
     return processor, [samples[index] for index in range(len(samples))]

@@ -14,8 +14,9 @@ ROW = Row(
     what=(
         "Labels of one conversation of about 32,000 tokens in 32 turns, whose text is already rendered and tokenised. "
         "Ours is timed twice: as the loader does it (text and tokens to labels), and through the front door's "
-        "function of the reference's name, which is handed ids that it did not make and tokenises the text again to "
-        "be sure of them."
+        "function of the reference's name, which is handed ids that it did not make: it renders the conversation and "
+        "trusts the markers in the ids where they can be no others than the template's (where they could, it tokenises "
+        "the text again)."
     ),
     figures=(
         Figure(name="seconds", what="time", unit="s", goal=Goal(times=40)),

@@ -6,25 +6,26 @@ from dataclasses import fields
 from typing import Any
 
 from benchmarks import theirs as reference
+from benchmarks.documents import as_in_a_worker
 from benchmarks.inputs import processor_folder, talk, write_picture, write_talks
 from benchmarks.measure import MEGABYTE, median_seconds
-from benchmarks.row import Figure, Job, Rival, Row
+from benchmarks.row import Figure, Goal, Job, Rival, Row
 
 ROW = Row(
     title="picture sample",
     what=(
         "One sample with a JPEG of 1024×768, from its row in the file to ids, labels and patches: parse, render, "
-        "decode, resize, cut into patches, tokenise. One sample after the other, in one process. Ours also with "
-        "patches left as bytes, where it can; the reference has float patches alone."
+        "decode, resize, cut into patches, tokenise. One sample after the other, in one thread, as in a worker. Ours "
+        "also with patches left as bytes, where it can; the reference has float patches alone."
     ),
     figures=(
         Figure(name="seconds", what="time, float patches", unit="s"),
         Figure(name="bytes", what="pixels handed over, float", unit="MB"),
-        Figure(name="seconds_uint8", what="time, byte patches", unit="s", optional=True),
+        Figure(name="seconds_uint8", what="time, byte patches", unit="s", goal=Goal(times=3), optional=True),
         Figure(name="bytes_uint8", what="pixels handed over, bytes", unit="MB", optional=True),
     ),
     rivals=(Rival(name="NeMo Automodel", package="nemo-automodel", call="theirs"),),
-    bound="by profile, the processor's float arithmetic (normalise, re-order to patches), which both sides ask of it.",
+    bound="decoding and resizing, which both sides do: by profile, more than half of ours with byte patches.",
 )
 
 
@@ -39,6 +40,7 @@ def ours(job: Job) -> dict[str, float]:
     from lading.loader import Samples, load_processor, read_processor
     from lading.sources import open_corpus
 
+    as_in_a_worker()
     border = read_processor(load_processor(str(processor_folder(job))))
     corpus = open_corpus(job.inputs / "meta.json")
     seconds, weight = _encoded(job, Samples(corpus=corpus, border=border))
@@ -60,6 +62,7 @@ def _encoded(job: Job, samples: Any) -> tuple[float, float]:
 
 def theirs(job: Job) -> dict[str, float]:
     """By number, as a worker of its loader does it."""
+    as_in_a_worker()
     samples = reference.tokenised(job.inputs / "meta.json", reference.load_processor(processor_folder(job)))
     pixels = samples[0]["pixel_values"]
     seconds = median_seconds(lambda: samples[0], job.pick(30, 2))

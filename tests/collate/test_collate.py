@@ -59,6 +59,16 @@ def test_rows_are_padded_and_media_follow(toy_samples: Samples, packs: list[Pack
     assert batch.rows == tuple(pack.documents for pack in packs)
 
 
+def test_a_pack_alone_is_handed_on_without_a_copy(toy_samples: Samples, packs: list[Pack]) -> None:
+    border = toy_samples.border
+    batch = collate_packs(packs[:1], fields=border.family.table, pad_token=border.pad_token)
+    assert batch.tensor("input_ids").shape == (1, packs[0].length)
+    assert batch.tensor("position_ids").shape == (4, 1, packs[0].length)
+    for name, own in packs[0].tensors.items():
+        if name != "document_ids":
+            assert batch.tensor(name).data_ptr() == own.data_ptr(), name
+
+
 def test_a_fixed_length(toy_samples: Samples, packs: list[Pack]) -> None:
     border = toy_samples.border
     batch = collate_packs(packs, fields=border.family.table, pad_token=border.pad_token, length=1000)

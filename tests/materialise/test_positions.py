@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lading import toy
-from lading.materialise.positions import ThreeWay, document_positions
+from lading.materialise.positions import ThreeWay, document_positions, pack_positions
 from lading.records import Document, Footprint, MediumSpan, SampleKey
 
 MODEL = toy.model("qwen2_5_vl").model
@@ -50,6 +50,8 @@ def test_three_way_positions(parts: list[tuple[str, int, int, int, float, int]],
     found = document_positions(document, ThreeWay(merge=2, tokens_per_second=2.0))
     assert found[0].tolist() == list(range(len(types)))
     assert torch.equal(found[1:], expected[:, 0])
+    side_by_side = pack_positions([document, document], ThreeWay(merge=2, tokens_per_second=2.0))
+    assert torch.equal(side_by_side, torch.cat([found, found], dim=1))
 
 
 def test_plain_positions() -> None:

@@ -99,7 +99,7 @@ def test_a_plan_file_is_compact(tmp_path: Path) -> None:
 def test_a_damaged_plan_file_is_noticed(tmp_path: Path) -> None:
     save_plan(make_plan(table([5, 6, 7]), pack_size=12), tmp_path / "x")
     content = bytearray((tmp_path / "x").read_bytes())
-    header = content.index(b"\n", len(b"lading plan 2\n") + 1)
+    header = content.index(b"\n", len(b"lading plan 3\n") + 1)
     content[(header // 64 + 1) * 64] ^= 1
     (tmp_path / "x").write_bytes(content)
     with pytest.raises(ConfigError, match="damaged"):

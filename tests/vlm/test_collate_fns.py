@@ -6,13 +6,17 @@ import copy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from PIL import Image
 
 from lading import families, toy
 from lading.errors import ConfigError, LadingError, SkipSample
-from lading.loader import Samples, read_processor
+from lading.loader import Samples, label_search, read_processor
+from lading.loader.batches import conversations_of
 from lading.sources import Corpus
 from lading.vlm import collate_fns
 from lading.vlm.collate_fns import COLLATE_FNS
@@ -120,6 +124,42 @@ def test_labels_of_somebody_elses_ids(name: str, side: str) -> None:
     labels = collate_fns.build_labels_from_template(batch["input_ids"], conversations, own)
     # The last token of the longest row was cut off by the shift: a truncated end must not matter.
     assert torch.equal(labels[:, 1:], batch["labels"][:, :-1])
+
+
+PIECES = st.lists(
+    st.sampled_from(["a", " ", "\n", "<|im_start|>", "assistant", "user", "<|im_end|>", "é"]), min_size=1, max_size=7
+).map("".join)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(PIECES, PIECES), min_size=1, max_size=3), st.integers(0, 3), st.integers(0, 3))
+def test_markers_are_trusted_only_where_they_say_what_lining_up_says(
+    turns: list[tuple[str, str]], before: int, cut: int
+) -> None:
+    own = toy.processor("qwen2_5_vl")
+    border = read_processor(own)
+    talk = [turn(role, text) for pair in turns for role, text in zip(("user", "assistant"), pair, strict=True)]
+    (conversation,) = conversations_of([{"conversation": talk}])
+    text, said = border.tokeniser.rendered(conversation)
+    whole = border.tokeniser.unexpanded(text, said)
+    end = len(whole.ids) - cut
+    ids = np.concatenate([np.full(before, own.tokenizer.pad_token_id), whole.ids[:end]])
+    expected = np.full(len(ids), -100)
+    for start, stop in whole.spans:
+        expected[before + start : before + stop] = whole.ids[start : min(stop, end)]
+    labels = collate_fns.build_labels_from_template(torch.from_numpy(ids)[None], [talk], own)
+    assert labels[0].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_plain_conversation_is_not_tokenised_again(name: str) -> None:
+    border = read_processor(processor(name))
+    (conversation,) = conversations_of(examples()[1:2])
+    text, said = border.tokeniser.rendered(conversation)
+    own = border.tokeniser.unexpanded(text, said)
+    spans = label_search._matching_spans(own.ids, text, said, border)
+    # SmolVLM's `Assistant:` is made of tokens like any other, so that its markers prove nothing.
+    assert spans == (None if name == "smolvlm" else list(own.spans))
 
 
 def test_quoted_markers_move_no_label_of_somebody_elses_ids() -> None:

@@ -28,10 +28,15 @@ def stack_tokens(
     """Every token field as [B, S] (three-way positions as [4, B, S])."""
     values = {"input_ids": pad_token}
     return {
-        name: stack([pad(pack.tensors[name], width, field, values.get(name)) for pack in packs])
+        name: _stacked([pad(pack.tensors[name], width, field, values.get(name)) for pack in packs])
         for name, field in fields.items()
         if field.axis == "token" and name in packs[0].tensors
     }
+
+
+def _stacked(rows: Sequence[Tensor]) -> Tensor:
+    """A pack is made for one batch, so a row alone is handed on as it is, not copied."""
+    return stack(rows) if len(rows) > 1 else rows[0].unsqueeze(-2)
 
 
 def join_media(packs: Sequence[Pack], *, fields: Mapping[str, Field]) -> dict[str, Tensor]:

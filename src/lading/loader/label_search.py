@@ -2,7 +2,8 @@
 
 Three ways are tried, in order of trust: lining the ids up with our own
 tokens of the same conversation (exact; quoted markers move nothing), the turn markers of the family, and, as a last
-resort that says so, searching for the answer's text.
+resort that says so, searching for the answer's text. Where the markers in the ids can be no others than the template's,
+they are as good as lining up, and come first: nothing has to be tokenised.
 """
 
 from __future__ import annotations
@@ -88,6 +89,12 @@ def _marker_ids(tokenizer: Any, text: str) -> tuple[int, ...]:
     return tuple(tokenizer.encode(text, add_special_tokens=False))
 
 
+@lru_cache(maxsize=16)
+def _added_tokens(tokenizer: Any) -> dict[int, str]:
+    """Tokens that stand for one text alone, which no merging makes or hides, by id."""
+    return {number: text for text, number in tokenizer.get_added_vocab().items()}
+
+
 def assistant_marker(tokenizer: Any) -> list[int] | None:
     """The ids of `<|im_start|>assistant` and a newline; `None` for a tokenizer without that convention."""
     start = tokenizer.convert_tokens_to_ids("<|im_start|>")
@@ -153,7 +160,10 @@ def labels_by_turns(input_ids_batch: torch.Tensor, conversations: Sequence[Any],
 
 
 def _template_labels(ids: Ids, conversation: Conversation, border: Border) -> Ids:
-    spans = _lined_up_spans(ids, conversation, border)
+    text, said = border.tokeniser.rendered(conversation)
+    spans = _matching_spans(ids, text, said, border)
+    if spans is None:
+        spans = _lined_up_spans(ids, text, said, border)
     if spans is None:
         spans = _marked_spans(ids, border)
     labels = labels_from_spans(ids, spans)
@@ -161,9 +171,31 @@ def _template_labels(ids: Ids, conversation: Conversation, border: Border) -> Id
     return labels
 
 
-def _lined_up_spans(ids: Ids, conversation: Conversation, border: Border) -> list[Span] | None:
+def _matching_spans(ids: Ids, text: str, said: Sequence[Span], border: Border) -> list[Span] | None:
+    """Spans by the markers in `ids`, where these must be the template's own; then nothing has to be tokenised again.
+
+    They are, where the text has no marker but the template's around each answer, the markers begin with a token that
+    nothing else can be, and `ids` has as many of all of them as the text.
+    """
+    tokenizer, turns = border.processor.tokenizer, border.family.turns
+    opening, closing = turns.open("assistant"), turns.closing
+    plain = text.count(opening) == len(said) and all(
+        text.endswith(opening, 0, start) and text.find(closing, start, stop) == stop - len(closing)
+        for start, stop in said
+    )
+    marks = _marker_ids(tokenizer, opening), _marker_ids(tokenizer, closing)
+    names = [_added_tokens(tokenizer).get(mark[0]) for mark in marks]
+    if not plain or any(name is None or name not in text for name in names):
+        return None
+    if any(np.count_nonzero(ids == mark[0]) != text.count(str(name)) for mark, name in zip(marks, names, strict=True)):
+        return None
+    spans = marker_spans(ids, *marks)
+    return spans if len(spans) == len(said) else None
+
+
+def _lined_up_spans(ids: Ids, text: str, said: Sequence[Span], border: Border) -> list[Span] | None:
     """Spans of our own tokens, moved to where those tokens stand in `ids`."""
-    own = border.tokeniser.unexpanded(conversation)
+    own = border.tokeniser.unexpanded(text, said)
     places = line_up(ids, own.ids, border.tokeniser.pads)
     if places is None:
         return None

@@ -119,16 +119,14 @@ class Samples:
                 wanted=f"{counted}, as counted",
                 consequence="its media changed since it was counted, or the count is wrong: see `lading count --again`",
             )
-        conversation = outline.conversation
-        return self.policy.attempt(conversation.key, lambda: self._with_pixels(outline, self.footprints(conversation)))
+        return self.policy.attempt(outline.conversation.key, lambda: self._with_pixels(outline))
 
     def encode_conversation(self, conversation: Conversation) -> Encoded:
         """A conversation from elsewhere, as tensors."""
-        footprints = self.footprints(conversation)
-        outline = self.border.tokeniser.outline([(conversation, footprints)])[0]
+        outline = self.border.tokeniser.outline([(conversation, self.footprints(conversation))])[0]
         if isinstance(outline, SkipSample):
             raise outline
-        return self._with_pixels(outline, footprints)
+        return self._with_pixels(outline)
 
     def _sized(self, key: SampleKey) -> Sized:
         conversation = self.conversation(key.index)
@@ -152,11 +150,12 @@ class Samples:
                 where=where,
             )
 
-    def _with_pixels(self, outline: Outline, footprints: Sequence[Footprint]) -> Encoded:
+    def _with_pixels(self, outline: Outline) -> Encoded:
         family, parts = self.border.family, outline.conversation.media
         if not parts:
             return outline.encoded()
-        made = self._media_tensors(outline.text, parts, footprints)
+        # What each medium was measured to take up travels with its place in the tokens.
+        made = self._media_tensors(outline.text, parts, [span.footprint for span in outline.media])
         media_pixels.checked_ids(made, outline.ids.tolist())
         return outline.encoded().with_tensors({name: made[name] for name in family.fields if name in made})
 

@@ -12,7 +12,7 @@ from lading.errors import ConfigError
 from lading.loader.config import LoaderConfig
 from lading.loader.planning import Planning
 from lading.plan.carry_on import Stretch
-from lading.plan.costs import sample_costs
+from lading.plan.costs import pack_costs, vision_costs
 from lading.plan.fingerprint import costs_fingerprint, lengths_fingerprint, plan_fingerprint
 from lading.records import Dropped, PackPlan
 
@@ -140,8 +140,11 @@ def same_costs(plan: PackPlan, planning: Planning) -> bool:
     """Whether a plan's packs cost what they cost here, by the first of them: places are chosen by that."""
     if not len(plan):
         return True
-    own = sample_costs(planning.lengths, np.asarray(plan.pack(0), dtype=np.int64), planning.work).sum(axis=0)
-    return bool(np.allclose(own, plan.costs[0], rtol=1e-5))
+    first = np.asarray(plan.pack(0), dtype=np.int64)
+    tokens = planning.lengths.tokens[first].astype(np.int64)
+    vision = vision_costs(planning.lengths, first, planning.work)
+    own = pack_costs(tokens, vision, np.array([0, len(first)]), planning.work)
+    return bool(np.allclose(own[0], plan.costs[0], rtol=1e-5))
 
 
 def made_of(plan: PackPlan) -> dict[str, int | str]:

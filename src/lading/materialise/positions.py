@@ -7,6 +7,7 @@ that is where transformers looks for document borders.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -36,14 +37,32 @@ def document_positions(document: Document, three_way: ThreeWay | None) -> Tensor
     >>> document_positions(talk, ThreeWay(merge=2, tokens_per_second=2.0)).tolist()
     [[0, 1, 2], [0, 1, 2], [0, 1, 2], [0, 1, 2]]
     """
-    plain = torch.arange(document.tokens)
+    return pack_positions([document], three_way)
+
+
+def pack_positions(documents: Sequence[Document], three_way: ThreeWay | None) -> Tensor:
+    """Positions of documents side by side, each numbered as if it were alone.
+
+    >>> from lading.records import SampleKey
+    >>> talk = Document(key=SampleKey(index=0, source="s", where="w"), tokens=3)
+    >>> pack_positions([talk, talk], None).tolist()
+    [0, 1, 2, 0, 1, 2]
+    """
+    lengths = [document.tokens for document in documents]
+    stops = np.cumsum(lengths)
+    plain = np.arange(sum(lengths)) - np.repeat(stops - lengths, lengths)
     if three_way is None:
-        return plain
-    return torch.cat([plain[None], torch.from_numpy(_three_way(document, three_way))])
+        return torch.from_numpy(plain)
+    positions = np.empty((4, len(plain)), dtype=np.float32 if three_way.fractional else np.int64)
+    positions[:] = plain
+    for document, stop in zip(documents, stops.tolist(), strict=True):
+        if document.media:
+            _spread(positions[1:, stop - document.tokens : stop], document, three_way)
+    return torch.from_numpy(positions)
 
 
-def _three_way(document: Document, numbers: ThreeWay) -> NDArray[Any]:
-    positions = np.empty((3, document.tokens), dtype=np.float32 if numbers.fractional else np.int64)
+def _spread(positions: NDArray[Any], document: Document, numbers: ThreeWay) -> None:
+    """Write the three-way positions of a document with media into [3, T]."""
     token, position = 0, 0.0 if numbers.fractional else 0
     for span in document.media:
         if span.footprint.kind == "audio":
@@ -58,19 +77,23 @@ def _three_way(document: Document, numbers: ThreeWay) -> NDArray[Any]:
         for (start, stop), grid in zip(span.runs, _grids(span), strict=True):
             positions[:, token:start] = np.arange(start - token) + position
             position += start - token
-            placed = _grid_positions(grid, span, numbers) + position
-            positions[:, start:stop] = placed
+            times, rows, columns = _axes(grid, span, numbers)
+            placed = positions[:, start:stop].reshape(3, len(times), len(rows), len(columns))
+            placed[0] = times[:, None, None] + position
+            placed[1] = rows[:, None] + position
+            placed[2] = columns + position
             # `last` is the last position used in any direction; a long clip may reach beyond its sides.
-            position = placed.max() + 1 if numbers.after == "last" else position + max(grid[1:]) // numbers.merge
+            last = max(times[-1], rows[-1], columns[-1]) + position
+            position = last + 1 if numbers.after == "last" else position + max(grid[1:]) // numbers.merge
             token = stop
     positions[:, token:] = np.arange(document.tokens - token) + position
-    return positions
 
 
 def _sounding_positions(span: MediumSpan, numbers: ThreeWay) -> NDArray[Any]:
     """Frames and sound in turn, both counted from where the clip begins."""
     footprint = span.footprint
-    frames = iter(_grid_positions(footprint.grid, span, numbers).T)
+    axes = _axes(footprint.grid, span, numbers)
+    frames = iter(np.stack(np.meshgrid(*axes, indexing="ij")).reshape(3, -1).T)
     placed = np.empty((3, span.stop - span.start), dtype=np.float32)
     sounds = 0
     for place, (start, stop) in enumerate(span.runs):
@@ -89,12 +112,14 @@ def _grids(span: MediumSpan) -> list[tuple[int, int, int]]:
     return [(t // len(span.runs), h, w)] * len(span.runs)
 
 
-def _grid_positions(grid: tuple[int, int, int], span: MediumSpan, numbers: ThreeWay) -> NDArray[Any]:
-    t, h, w = grid[0], grid[1] // numbers.merge, grid[2] // numbers.merge
+def _axes(
+    grid: tuple[int, int, int], span: MediumSpan, numbers: ThreeWay
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Where the grid's frames, rows and columns stand, counted from where it begins."""
     # float32, because the models multiply a float32 tensor here, and its rounding decides between neighbours.
     seconds = np.float32(span.footprint.seconds)
     interval = np.float32(numbers.tokens_per_second * span.footprint.seconds) if seconds else np.float32(1)
-    times = np.arange(t).astype(np.float32) * interval
-    if not numbers.fractional:
-        times = times.astype(np.int64)
-    return np.stack(np.meshgrid(times, np.arange(h), np.arange(w), indexing="ij")).reshape(3, -1)
+    times = np.arange(grid[0]).astype(np.float32) * interval
+    # What follows is reckoned in float64, and rounded once.
+    times = times.astype(np.float64 if numbers.fractional else np.int64)
+    return times, np.arange(grid[1] // numbers.merge), np.arange(grid[2] // numbers.merge)

@@ -23,13 +23,30 @@ def pack_sums(values: NDArray[Number], members: NDArray[np.int64], starts: NDArr
     return np.add.reduceat(values[members], starts[:-1])
 
 
-def sample_costs(table: LengthTable, samples: NDArray[np.int64], work: Work = TYPICAL_WORK) -> NDArray[np.float64]:
-    """[samples, 3]: the operations of some samples in language, attention and vision.
+def vision_costs(table: LengthTable, samples: NDArray[np.int64], work: Work = TYPICAL_WORK) -> NDArray[np.float64]:
+    """The operations of some samples in the vision tower.
 
     >>> table = LengthTable.of(tokens=np.array([10, 20]), patches=np.array([0, 4]), patch_pairs=np.array([0, 16]))
-    >>> sample_costs(table, np.array([1]), Work(token=2, pair=1, patch=5, patch_pair=1)).tolist()
-    [[40.0, 400.0, 36.0]]
+    >>> vision_costs(table, np.array([1]), Work(token=2, pair=1, patch=5, patch_pair=1)).tolist()
+    [36.0]
     """
-    tokens = table.tokens[samples].astype(np.float64)
-    vision = work.patch * table.patches[samples] + work.patch_pair * table.patch_pairs[samples]
-    return np.stack([work.token * tokens, work.pair * tokens**2, vision], axis=1)
+    if not table.patches.any() and not table.patch_pairs.any():
+        return np.zeros(len(samples))
+    return work.patch * table.patches[samples].astype(np.float64) + work.patch_pair * table.patch_pairs[samples]
+
+
+def pack_costs(
+    tokens: NDArray[np.int64], vision: NDArray[np.float64], starts: NDArray[np.int64], work: Work = TYPICAL_WORK
+) -> NDArray[np.float32]:
+    """[packs, 3]: the operations of packs in language, attention and vision; samples are given pack after pack.
+
+    >>> pack_costs(np.array([20, 10]), np.array([36.0, 0]), np.array([0, 2]), Work(token=2, pair=1, patch=5)).tolist()
+    [[60.0, 500.0, 36.0]]
+    """
+    begins = starts[:-1]
+    sums = [
+        work.token * np.add.reduceat(tokens, begins),
+        work.pair * np.add.reduceat(tokens * tokens, begins),
+        np.add.reduceat(vision, begins),
+    ]
+    return np.stack(sums, axis=1).astype(np.float32)

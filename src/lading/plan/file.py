@@ -1,6 +1,6 @@
 r"""A plan on disk: one file that every process maps into memory, and none has to read.
 
-lading plan 2\n          which format this is
+lading plan 3\n          which format this is
 {"pack_size": …}\n       one line of JSON: the numbers, the arrays' types, shapes and places, the fingerprint
 members, starts, …        the arrays as they are in memory, each at a multiple of 64 bytes
 """
@@ -19,7 +19,7 @@ from lading.errors import ConfigError
 from lading.plan.fingerprint import plan_fingerprint
 from lading.records import PackPlan
 
-MAGIC: Final = b"lading plan 2\n"
+MAGIC: Final = b"lading plan 3\n"
 ARRAYS: Final = ("members", "starts", "tokens", "costs", "order", "too_long")
 NUMBERS: Final = (
     "pack_size", "world_size", "seed", "epoch", "algorithm", "placing", "lengths", "samples", "repeated", "uncounted",

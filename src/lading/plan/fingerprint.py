@@ -41,6 +41,10 @@ def _digest(said: Iterable[str], arrays: Iterable[NDArray[Any]]) -> str:
     digest.update("\n".join(said).encode())
     for array in arrays:
         for start in range(0, len(array), PIECE):
-            # One type for all, so that a plan read from a compact file has the name of the one that was written.
-            digest.update(np.ascontiguousarray(array[start : start + PIECE], dtype="<i8").data)
+            piece = array[start : start + PIECE]
+            # The values alone choose the type, so that a plan read from a compact file has the name of the one that was
+            # written; and the smallest that holds them, because hashing is paid by the byte.
+            smallest = np.dtype(np.min_scalar_type(int(piece.max()))).newbyteorder("<")
+            digest.update(smallest.str.encode())
+            digest.update(np.ascontiguousarray(piece, dtype=smallest).data)
     return digest.hexdigest()

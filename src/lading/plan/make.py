@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.errors import ConfigError, UnknownName
-from lading.plan.costs import sample_costs
+from lading.plan.costs import pack_costs, vision_costs
 from lading.plan.fingerprint import lengths_fingerprint
 from lading.plan.knapsack import ALGORITHMS
 from lading.plan.order import PLACINGS, order_packs, order_random
@@ -97,13 +97,14 @@ class _Packed:
 
 def _pack_window(table: LengthTable, samples: NDArray[np.int64], pack_size: int, algorithm: str, work: Work) -> _Packed:
     tokens = table.tokens[samples].astype(np.int64)
-    costs = sample_costs(table, samples, work)
-    bins = ALGORITHMS[algorithm](tokens, pack_size, costs[:, 2])
+    vision = vision_costs(table, samples, work)
+    bins = ALGORITHMS[algorithm](tokens, pack_size, vision)
+    in_packs = tokens[bins.members]
     return _Packed(
         members=samples[bins.members],
         sizes=np.diff(bins.starts),
-        tokens=np.add.reduceat(tokens[bins.members], bins.starts[:-1]),
-        costs=np.add.reduceat(costs[bins.members], bins.starts[:-1], axis=0).astype(np.float32),
+        tokens=np.add.reduceat(in_packs, bins.starts[:-1]),
+        costs=pack_costs(in_packs, vision[bins.members], bins.starts, work),
     )
 
 

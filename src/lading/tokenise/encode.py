@@ -161,10 +161,13 @@ class Tokeniser:
             self._finished_or_skip(item, next(encodings)) if isinstance(item, _Rendered) else item for item in rendered
         ]
 
-    def unexpanded(self, conversation: Conversation) -> Unexpanded:
-        """Ids and spans of a conversation with every mark left as the template wrote it: no media are needed."""
+    def rendered(self, conversation: Conversation) -> tuple[str, list[Span]]:
+        """A conversation's text, every mark left as the template wrote it, and what the assistant says in it."""
         text = self.render(conversation)
-        spans = self._spoken(conversation, text)
+        return text, self._spoken(conversation, text)
+
+    def unexpanded(self, text: str, spans: Sequence[Span]) -> Unexpanded:
+        """Ids and spans of a rendered text: no media are needed."""
         encoding = self.encode_batch([text])[0]
         return Unexpanded(
             ids=np.array(encoding.ids, dtype=np.int64),

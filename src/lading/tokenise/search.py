@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 Ids = NDArray[np.int64]
 Span = tuple[int, int]
 
+NARROWING = 16
+"""Tokens of a pattern that are compared for all places at once; the few places that are left are compared whole."""
+
 
 def find_pattern(ids: Ids, pattern: Sequence[int], start: int = 0) -> Ids:
     """Where `pattern` begins in `ids`, from `start` on.
@@ -21,10 +24,16 @@ def find_pattern(ids: Ids, pattern: Sequence[int], start: int = 0) -> Ids:
     [0, 3]
     """
     wanted = np.asarray(pattern, dtype=np.int64)
-    if not len(wanted) or len(ids) - start < len(wanted):
+    places = len(ids) - len(wanted) + 1
+    if not len(wanted) or places <= start:
         return np.zeros(0, dtype=np.int64)
-    windows = np.lib.stride_tricks.sliding_window_view(ids[start:], len(wanted))
-    return np.flatnonzero((windows == wanted).all(axis=1)) + start
+    found = np.flatnonzero(ids[start:places] == wanted[0]) + start
+    for ahead, token in enumerate(wanted[1:NARROWING].tolist(), start=1):
+        found = found[ids[found + ahead] == token]
+    if len(wanted) > NARROWING:
+        whole = [np.array_equal(ids[place : place + len(wanted)], wanted) for place in found.tolist()]
+        found = found[np.array(whole, dtype=np.bool_)]
+    return found
 
 
 def line_up(ids: Ids, own: Ids, pads: Sequence[int]) -> Ids | None:

@@ -21,6 +21,7 @@ from lading.plan.knapsack.best_fit import best_fit_into
 from lading.plan.knapsack.bins import Bins, lower_bound
 from lading.plan.knapsack.deal import Dealing
 from lading.plan.knapsack.tight_fit import tight_fit
+from lading.plan.sorting import stable_order
 
 LONG = 0.15
 """A document is long from this share of a pack on."""
@@ -30,6 +31,8 @@ WORTH = 0.003
 """Balance may cost this share of packs."""
 LEVELS = 256
 """Levels of a pack's capacity, and of its vision, in which documents are compared."""
+FINE = 16 * LEVELS
+"""Units of a pack's vision, in which packs are compared."""
 
 
 def balanced(lengths: NDArray[np.int64], capacity: int, vision: NDArray[np.float64]) -> Bins:
@@ -49,33 +52,44 @@ def balanced(lengths: NDArray[np.int64], capacity: int, vision: NDArray[np.float
 
 
 def _dealt(lengths: NDArray[np.int64], capacity: int, vision: NDArray[np.float64], share: float) -> Bins:
-    dealing = Dealing(lengths, bins=lower_bound(lengths, capacity), capacity=capacity)
-    packs = max(1, len(dealing.room))
+    packs = lower_bound(lengths, capacity)
+    dealing = Dealing(lengths, bins=packs, capacity=capacity)
     length_level = lengths * LEVELS // capacity
-    vision_level = np.ceil(vision * (packs * LEVELS / max(vision.sum(), 1.0)))
-    short = _shortest(lengths, vision, share)
+    # What a pack has of vision on average is `FINE` units, so that loads are whole numbers.
+    units = np.ceil(vision * (packs * FINE / max(vision.sum(), 1.0))).astype(np.int64)
+    short = _shortest(lengths, units > 0, capacity, share)
     long = (lengths > LONG * capacity) & ~short
-    seen = (vision > 0) & ~long & ~short
+    seen = (units > 0) & ~long & ~short
     text = ~(long | seen | short)
-    weights = lengths.astype(np.float64)
     left = [
-        dealing.deal(_descending(long, length_level), weights, dealing.sums(weights)),
-        dealing.deal(_descending(seen, vision_level), vision, dealing.sums(vision)),
-        dealing.deal(_descending(text, length_level), weights, dealing.sums(weights)),
+        dealing.deal(_descending(long, length_level)),
+        dealing.deal(_descending(seen, -(-units // (FINE // LEVELS))), units),
+        dealing.deal(_descending(text, length_level)),
     ]
     rest = np.concatenate([*left, np.flatnonzero(short)])
     dealing.bin_of_item[rest], bins = best_fit_into(dealing.room, lengths[rest], capacity)
     return Bins.from_assignment(dealing.bin_of_item, bins)
 
 
-def _descending(chosen: NDArray[np.bool_], level: NDArray[np.signedinteger | np.floating]) -> NDArray[np.int64]:
+def _descending(chosen: NDArray[np.bool_], level: NDArray[np.int64]) -> NDArray[np.int64]:
     items = np.flatnonzero(chosen)
-    return items[np.argsort(-level[items], kind="stable")]
+    own = level[items]
+    return items[stable_order(own.max(initial=0) - own)]
 
 
-def _shortest(lengths: NDArray[np.int64], vision: NDArray[np.float64], share: float) -> NDArray[np.bool_]:
-    """The shortest documents, up to a share of all tokens; those of text before those with pictures."""
-    by_length = np.lexsort((lengths, vision > 0))
-    short = np.zeros(len(lengths), dtype=np.bool_)
-    short[by_length[np.cumsum(lengths[by_length]) <= share * lengths.sum()]] = True
+def _shortest(lengths: NDArray[np.int64], seen: NDArray[np.bool_], capacity: int, share: float) -> NDArray[np.bool_]:
+    """The shortest documents, up to a share of all tokens; those of text before those with pictures.
+
+    No sort is needed: documents of one length are counted, and the share ends among those of one length.
+    """
+    keys = lengths + (capacity + 1) * seen
+    counts = np.bincount(keys)
+    each = np.arange(len(counts)) % (capacity + 1)
+    sums = np.cumsum(counts * each)
+    most = share * int(lengths.sum())
+    last = int(np.searchsorted(sums, most, side="right"))
+    short = keys < last
+    if last < len(counts):
+        over = int(most - (sums[last] - counts[last] * each[last])) // int(each[last])
+        short[np.flatnonzero(keys == last)[:over]] = True
     return short

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.plan.knapsack.bins import Bins
+from lading.plan.sorting import stable_order
 
 
 class _Rooms:
@@ -99,12 +100,12 @@ def best_fit_into(rooms: NDArray[np.int64], lengths: NDArray[np.int64], capacity
     if not len(lengths):
         return np.zeros(0, np.int64), len(rooms)
     filling = _Filling(capacity)
-    by_room = np.argsort(rooms, kind="stable")
+    by_room = stable_order(rooms)
     filling.bins = len(rooms)
     if len(rooms):
         for room, first, count in zip(*_runs(rooms[by_room]), strict=True):
             filling.rooms.add(room, first, count)
-    by_length = np.argsort(-lengths, kind="stable")
+    by_length = stable_order(capacity - lengths)
     for length, first_item, count in zip(*_runs(lengths[by_length]), strict=True):
         filling.put(length, first_item, count)
     # Bins that were there are numbered by their room while filling; here they get their own numbers back.

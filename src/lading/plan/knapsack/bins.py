@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lading.plan.sorting import stable_order
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bins:
@@ -28,14 +30,20 @@ class Bins:
         """
         counts = np.bincount(bin_of_item, minlength=bins)
         starts = np.concatenate([[0], np.cumsum(counts[counts > 0])]).astype(np.int64)
-        return cls(members=np.argsort(bin_of_item, kind="stable"), starts=starts)
+        return cls(members=stable_order(bin_of_item), starts=starts)
+
+
+SHARES = 16
+"""Up to so many items to a bin are counted for the bound."""
 
 
 def lower_bound(lengths: NDArray[np.signedinteger[Any]], capacity: int) -> int:
-    """Bins that any packing needs: by volume, and because two items over half a bin never share one.
+    """Bins that any packing needs: by volume, and because of items over a half of a bin only one goes into each, of
+    those over a third only two, and so on.
 
-    >>> lower_bound(np.array([6, 6, 6, 1]), 10)
-    3
+    >>> lower_bound(np.array([6, 6, 6, 1]), 10), lower_bound(np.array([4, 4, 4, 4, 4]), 10)
+    (3, 3)
     """
     by_volume = -(-int(lengths.sum(dtype=np.int64)) // capacity)
-    return max(by_volume, int(np.count_nonzero(lengths > capacity // 2)))
+    over = [int(np.count_nonzero(lengths > capacity // (share + 1))) for share in range(1, SHARES)]
+    return max(by_volume, *(-(-count // share) for share, count in enumerate(over, start=1)))

@@ -14,6 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lading.plan.sorting import stable_order
+
 FEW = 0.02
 """With fewer bins than this share still open, a round moves too little to be worth its sort."""
 
@@ -23,35 +25,44 @@ class Dealing:
 
     def __init__(self, lengths: NDArray[np.int64], *, bins: int, capacity: int) -> None:
         self.lengths = lengths
+        self.capacity = capacity
         self.room = np.full(bins, capacity, dtype=np.int64)
         self.bin_of_item = np.full(len(lengths), -1, dtype=np.int64)
 
-    def deal(
-        self, items: NDArray[np.int64], weights: NDArray[np.float64], load: NDArray[np.float64]
-    ) -> NDArray[np.int64]:
-        """Deal items in the given order; each round goes to the bins with the least load. Gives back what is left.
+    def deal(self, items: NDArray[np.int64], weights: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+        """Deal items in the given order; each round goes to the bins with the least weight. Gives back what is left.
+
+        What weighs is the items' length, unless something else is said for every item.
 
         >>> dealing = Dealing(np.array([7, 6, 4, 3, 3, 2]), bins=3, capacity=10)
-        >>> left = dealing.deal(np.arange(6), dealing.lengths.astype(float), np.zeros(3))
+        >>> left = dealing.deal(np.arange(6))
         >>> dealing.bin_of_item.tolist(), dealing.room.tolist(), left.tolist()
         ([0, 1, 2, 2, 1, 0], [1, 1, 3], [])
         """
-        handed_back = []
+        # Items lie anywhere in memory: they are looked up once, not in every round.
+        lengths = self.lengths[items]
+        heavy = lengths if weights is None else weights[items]
+        load = self.capacity - self.room if weights is None else self._sums(weights)
+        shortest_from = np.minimum.accumulate(lengths[::-1])[::-1]
+        bin_of_place = np.full(len(items), -1, dtype=np.int64)
         open_bins = np.arange(len(self.room))
-        while len(items) and len(open_bins) > FEW * len(self.room):
-            hand, items = items[: len(open_bins)], items[len(open_bins) :]
-            least = open_bins[np.argsort(load[open_bins], kind="stable")][: len(hand)]
-            fits = self.lengths[hand] <= self.room[least]
-            taken, bins = hand[fits], least[fits]
-            self.bin_of_item[taken] = bins
-            self.room[bins] -= self.lengths[taken]
-            load[bins] += weights[taken]
-            handed_back.append(hand[~fits])
-            if len(items):
-                open_bins = open_bins[self.room[open_bins] >= self.lengths[items].min()]
-        return np.concatenate([*handed_back, items])
+        place = 0
+        while place < len(items) and len(open_bins) > FEW * len(self.room):
+            hand = slice(place, place + len(open_bins))
+            least = open_bins[stable_order(load[open_bins])][: len(items) - place]
+            fits = lengths[hand] <= self.room[least]
+            bins = least[fits]
+            bin_of_place[hand][fits] = bins
+            self.room[bins] -= lengths[hand][fits]
+            load[bins] += heavy[hand][fits]
+            place += len(least)
+            if place < len(items):
+                open_bins = open_bins[self.room[open_bins] >= shortest_from[place]]
+        self.bin_of_item[items] = bin_of_place
+        return items[bin_of_place < 0]
 
-    def sums(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _sums(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
         """What the items of each bin weigh by now."""
-        placed = self.bin_of_item >= 0
-        return np.bincount(self.bin_of_item[placed], weights[placed], len(self.room)).astype(np.float64)
+        placed = np.flatnonzero(self.bin_of_item >= 0)
+        # Sums of whole numbers below 2⁵³ are exact in the floats that this counts with.
+        return np.bincount(self.bin_of_item[placed], weights[placed], len(self.room)).astype(np.int64)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.plan.knapsack.bins import Bins
+from lading.plan.sorting import stable_order
 
 
 class _Rooms:
@@ -51,7 +52,7 @@ def first_fit(lengths: NDArray[np.int64], capacity: int) -> Bins:
     >>> [bins.members[start:stop].tolist() for start, stop in zip(bins.starts, bins.starts[1:])]
     [[0, 3], [1, 2], [4, 5]]
     """
-    by_length = np.argsort(-lengths, kind="stable")
+    by_length = stable_order(capacity - lengths)
     sorted_lengths = lengths[by_length].tolist()
     # No item needs a bin of its own number or beyond: there are never more bins than items.
     rooms = _Rooms(len(sorted_lengths), capacity)

@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.plan.knapsack.best_fit import best_fit
-from lading.plan.knapsack.bins import Bins
+from lading.plan.knapsack.bins import Bins, lower_bound
 from lading.plan.knapsack.exact_fill import exact_fill
 
-SMALL = 10_000
-"""In larger corpora best fit is within a few bins of the bound, and those no longer count."""
+SMALL = 20_000_000
+"""Items times capacity. In larger corpora best fit is within a few bins of the bound, those no longer count, and the
+search would take seconds."""
 
 
 def tight_fit(lengths: NDArray[np.int64], capacity: int) -> Bins:
@@ -21,8 +22,7 @@ def tight_fit(lengths: NDArray[np.int64], capacity: int) -> Bins:
     (4, 3)
     """
     bins = best_fit(lengths, capacity)
-    bound = -(-int(lengths.sum()) // capacity)
-    if len(bins) <= bound or len(lengths) > SMALL:
+    if len(bins) <= lower_bound(lengths, capacity) or len(lengths) * capacity > SMALL:
         return bins
     filled = exact_fill(lengths, capacity)
     return filled if len(filled) < len(bins) else bins

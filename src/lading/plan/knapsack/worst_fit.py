@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from lading.plan.knapsack.best_fit import best_fit_into
 from lading.plan.knapsack.bins import Bins, lower_bound
 from lading.plan.knapsack.deal import Dealing
+from lading.plan.sorting import stable_order
 
 
 def worst_fit(lengths: NDArray[np.int64], capacity: int) -> Bins:
@@ -17,8 +18,6 @@ def worst_fit(lengths: NDArray[np.int64], capacity: int) -> Bins:
     [0, 2, 4, 6]
     """
     dealing = Dealing(lengths, bins=lower_bound(lengths, capacity), capacity=capacity)
-    left = dealing.deal(
-        np.argsort(-lengths, kind="stable"), lengths.astype(np.float64), np.zeros(len(dealing.room), np.float64)
-    )
+    left = dealing.deal(stable_order(capacity - lengths))
     dealing.bin_of_item[left], bins = best_fit_into(dealing.room, lengths[left], capacity)
     return Bins.from_assignment(dealing.bin_of_item, bins)

@@ -14,12 +14,13 @@ How many strips are best depends on the corpus, so a handful of numbers is tried
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lading.plan.balance import straggler_factors
+from lading.plan.balance import straggler_factor
 
 TRIED = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96)
 """Numbers of strips."""
@@ -30,27 +31,31 @@ def strips(costs: NDArray[np.float32], world_size: int) -> NDArray[np.int64]:
 
     >>> costs = np.array([[1.0, 1, 0], [1, 9, 5], [1, 9, 0], [1, 1, 5], [1, 9, 0], [1, 9, 5], [1, 1, 5], [1, 1, 0]])
     >>> strips(costs, 2).reshape(-1, 2).tolist()
-    [[2, 4], [1, 5], [0, 7], [3, 6]]
+    [[5, 1], [4, 2], [6, 3], [7, 0]]
     """
     steps = len(costs) // world_size
-    by_vision = np.lexsort((costs[:, 1], costs[:, 2]))
-    ways = [_snake(costs, by_vision, world_size, count) for count in TRIED if count <= max(1, steps)]
-    return min(ways, key=lambda way: _excess(costs, way, world_size))
+    if world_size == 1 or not steps:
+        return np.arange(len(costs))  # There is nobody to be alike with.
+    by_vision, by_attention = np.lexsort((costs[:, 1], costs[:, 2])), np.lexsort((costs[:, 2], costs[:, 1]))
+    ways = [_snake(by_vision, by_attention, world_size, count) for count in TRIED if count <= steps]
+    kinds = [costs.sum(axis=1, dtype=np.float64), *costs[:, 1:].T.astype(np.float64, order="C")]
+    return min(ways, key=lambda way: _excess(kinds, way[: steps * world_size], world_size))
 
 
-def _snake(costs: NDArray[np.float32], by_vision: NDArray[np.int64], world_size: int, count: int) -> NDArray[np.int64]:
-    borders = np.round(np.linspace(0, len(costs) // world_size, count + 1)).astype(np.int64) * world_size
-    borders[-1] = len(costs)
-    pieces = []
-    for number, (start, stop) in enumerate(pairwise(borders)):
-        strip = by_vision[start:stop]
-        rising = 1.0 if number % 2 else -1.0
-        pieces.append(strip[np.argsort(rising * costs[strip, 1], kind="stable")])
-    return np.concatenate(pieces)
+def _snake(
+    by_vision: NDArray[np.int64], by_attention: NDArray[np.int64], world_size: int, count: int
+) -> NDArray[np.int64]:
+    borders = np.round(np.linspace(0, len(by_vision) // world_size, count + 1)).astype(np.int64) * world_size
+    borders[-1] = len(by_vision)
+    strip = np.empty(len(by_vision), dtype=np.uint8)
+    strip[by_vision] = np.repeat(np.arange(count, dtype=np.uint8), np.diff(borders))
+    # All strips at once: packs that are sorted by attention stay so when they are sorted by strip.
+    way = by_attention[np.argsort(strip[by_attention], kind="stable")]
+    for start, stop in list(pairwise(borders.tolist()))[::2]:
+        way[start:stop] = way[start:stop][::-1].copy()
+    return way
 
 
-def _excess(costs: NDArray[np.float32], way: NDArray[np.int64], world_size: int) -> float:
+def _excess(kinds: Sequence[NDArray[np.float64]], way: NDArray[np.int64], world_size: int) -> float:
     """How far a way is from perfect: in all work, in attention and in vision, each counted alike."""
-    whole = len(way) // world_size * world_size
-    factors = straggler_factors(costs, way[:whole].reshape(-1, world_size))
-    return factors.work + factors.attention + factors.vision
+    return sum(straggler_factor(kind[way].reshape(-1, world_size)) for kind in kinds)
