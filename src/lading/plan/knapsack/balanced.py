@@ -54,27 +54,28 @@ def balanced(lengths: NDArray[np.int64], capacity: int, vision: NDArray[np.float
 def _dealt(lengths: NDArray[np.int64], capacity: int, vision: NDArray[np.float64], share: float) -> Bins:
     packs = lower_bound(lengths, capacity)
     dealing = Dealing(lengths, bins=packs, capacity=capacity)
-    length_level = lengths * LEVELS // capacity
     # What a pack has of vision on average is `FINE` units, so that loads are whole numbers.
     units = np.ceil(vision * (packs * FINE / max(vision.sum(), 1.0))).astype(np.int64)
-    short = _shortest(lengths, units > 0, capacity, share)
+    pictured = units > 0
+    short = _shortest(lengths, pictured, capacity, share)
     long = (lengths > LONG * capacity) & ~short
-    seen = (units > 0) & ~long & ~short
+    seen = pictured & ~long & ~short
     text = ~(long | seen | short)
     left = [
-        dealing.deal(_descending(long, length_level)),
-        dealing.deal(_descending(seen, -(-units // (FINE // LEVELS))), units),
-        dealing.deal(_descending(text, length_level)),
+        dealing.deal(_descending(long, lengths, LEVELS / capacity)),
+        dealing.deal(_descending(seen, units, LEVELS / FINE), units),
+        dealing.deal(_descending(text, lengths, LEVELS / capacity)),
     ]
     rest = np.concatenate([*left, np.flatnonzero(short)])
     dealing.bin_of_item[rest], bins = best_fit_into(dealing.room, lengths[rest], capacity)
     return Bins.from_assignment(dealing.bin_of_item, bins)
 
 
-def _descending(chosen: NDArray[np.bool_], level: NDArray[np.int64]) -> NDArray[np.int64]:
+def _descending(chosen: NDArray[np.bool_], values: NDArray[np.int64], levels: float) -> NDArray[np.int64]:
+    """The chosen items, most first, by so many levels a unit of their values."""
     items = np.flatnonzero(chosen)
-    own = level[items]
-    return items[stable_order(own.max(initial=0) - own)]
+    level = np.ceil(values[items] * levels).astype(np.int64)
+    return items[stable_order(level.max(initial=0) - level)]
 
 
 def _shortest(lengths: NDArray[np.int64], seen: NDArray[np.bool_], capacity: int, share: float) -> NDArray[np.bool_]:
