@@ -15,12 +15,12 @@ from torch.utils.data import DataLoader
 from lading.errors import CorpusError, LadingError, TooManyFailures
 from lading.ledger import Ledger
 from lading.loader.accounts import merged_ledger
+from lading.loader.ahead import Ahead, decoding_costs, share_out
 from lading.loader.border import load_processor, read_layers, read_processor
 from lading.loader.config import LoaderConfig
 from lading.loader.epoch import Epoch
 from lading.loader.packs import Collater, PackDataset
 from lading.loader.ranks import with_rank
-from lading.loader.reviving import Reviving
 from lading.loader.room import room_for_samples
 from lading.loader.samples import Samples
 from lading.loader.skip import SkipPolicy
@@ -134,7 +134,7 @@ class Loader:
         else:
             over = self._epoch.step >= len(self._epoch.order)
             self._begin(self.config.epoch + 1 if over else self.config.epoch)
-        for batch in Reviving[Batch | LadingError](self._open):
+        for batch in self._batches():
             if isinstance(batch, LadingError):
                 raise batch
             self._epoch.account(batch)
@@ -168,10 +168,9 @@ class Loader:
 
         The ledger and the cursor of this object do not see what such a loader hands out.
         """
-        own, size = self._epoch.left(), self.config.batch_size
         return {
             "dataset": PackDataset(self.samples, self.lengths, self.plan),
-            "batch_sampler": [own[start : start + size] for start in range(0, len(own), size)],
+            "batch_sampler": self._batches_left(),
             "collate_fn": Collater(
                 samples=self.samples,
                 config=self.config,
@@ -180,10 +179,24 @@ class Loader:
             ),
         }
 
-    def _open(self) -> DataLoader[Batch | LadingError]:
-        # Its own generator: the global one must not depend on how often a run was interrupted.
-        generator = torch.Generator().manual_seed(self.config.seed)
-        return DataLoader(**self.parts(), num_workers=self.config.num_workers, generator=generator)
+    def _batches_left(self) -> list[list[int]]:
+        own, size = self._epoch.left(), self.config.batch_size
+        return [own[start : start + size] for start in range(0, len(own), size)]
+
+    def _batches(self) -> Ahead[Batch | LadingError]:
+        """What is left of the epoch, made by the workers: a lane for each."""
+        batches = self._batches_left()
+        costs = decoding_costs(self.lengths, self.plan)
+        lanes = share_out([costs[numbers].sum() for numbers in batches], max(1, self.config.num_workers))
+        parts = self.parts()
+
+        def open_loader(lane: int, share: list[list[int]]) -> DataLoader[Batch | LadingError]:
+            # Its own generator: the global one must not depend on how often a run was interrupted.
+            generator = torch.Generator().manual_seed(self.config.seed + lane)
+            own = {**parts, "batch_sampler": share}
+            return DataLoader(**own, num_workers=min(1, self.config.num_workers), generator=generator)
+
+        return Ahead(open_loader, batches, lanes)
 
     def _plan(self, epoch: int) -> PackPlan:
         """The plan of an epoch: the one that was given, the one made last, or a new one."""
