@@ -21,11 +21,13 @@ from lading.loader.config import LoaderConfig
 from lading.loader.epoch import Epoch
 from lading.loader.packs import Collater, PackDataset
 from lading.loader.ranks import with_rank
+from lading.loader.reviving import sweep
 from lading.loader.room import room_for_samples
 from lading.loader.samples import Samples
 from lading.loader.skip import SkipPolicy
 from lading.loader.state import Cursor, check_plan
 from lading.loader.truncation import fit
+from lading.loader.watchdog import Watchdog
 from lading.media import placeholder
 from lading.media.normalise import PixelNormaliser
 from lading.plan import PlanStats, make_plan, plan_stats
@@ -67,7 +69,7 @@ class Loader:
         self.samples = Samples(
             corpus=corpus if isinstance(corpus, Corpus) else open_corpus(corpus),
             border=read_processor(load_processor(processor), family),
-            policy=SkipPolicy(strict=self.config.strict),
+            policy=SkipPolicy(strict=self.config.strict, watchdog=Watchdog(self.config.decode_seconds)),
             pixels=self.config.pixels,
             draft=self.config.draft,
         )
@@ -188,13 +190,18 @@ class Loader:
         batches = self._batches_left()
         costs = decoding_costs(self.lengths, self.plan)
         lanes = share_out([costs[numbers].sum() for numbers in batches], max(1, self.config.num_workers))
+        if self.config.num_workers:
+            sweep()
         parts = self.parts()
+        watchdogs = [Watchdog(self.config.decode_seconds) for _ in range(max(1, self.config.num_workers))]
 
         def open_loader(lane: int, share: list[list[int]]) -> DataLoader[Batch | LadingError]:
+            watchdogs[lane].bury()
+            samples = replace(self.samples, policy=replace(self.samples.policy, watchdog=watchdogs[lane]))
+            own = {"dataset": PackDataset(samples, self.lengths, self.plan), "batch_sampler": share}
             # Its own generator: the global one must not depend on how often a run was interrupted.
             generator = torch.Generator().manual_seed(self.config.seed + lane)
-            own = {**parts, "batch_sampler": share}
-            return DataLoader(**own, num_workers=min(1, self.config.num_workers), generator=generator)
+            return DataLoader(**{**parts, **own}, num_workers=min(1, self.config.num_workers), generator=generator)
 
         return Ahead(open_loader, batches, lanes)
 

@@ -7,6 +7,7 @@ died, and there it can be met.
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 from collections import deque
@@ -44,6 +45,7 @@ class Reviving(Generic[T]):
                 if not _of_a_dead_worker(error) or self._deaths > MOST_DEATHS:
                     raise
                 logger.warning("A worker died (%s). Another carries on with the batch it was to make.", error)
+                sweep()
                 self._running = self._begin()
                 continue
             self._deaths = 0
@@ -56,6 +58,15 @@ class Reviving(Generic[T]):
             return iter(loader)
         with _quiet_tokenizers():
             return _unwatched(iter(loader))
+
+
+def sweep() -> None:
+    """Free what is garbage, before workers are forked.
+
+    A decoder that is not freed yet (an error may have held on to it) would be freed by a worker, which then waits
+    forever for its threads: a forked process has none of them.
+    """
+    gc.collect()
 
 
 def _unwatched(batches: Iterator[T]) -> Iterator[T]:
