@@ -34,6 +34,7 @@ class Reason(StrEnum):
     MEDIA_WITHOUT_MARKS = "media_without_marks"
     MISSING_MEDIA = "missing_media"
     CORRUPT_MEDIA = "corrupt_media"
+    DECODE_TIMEOUT = "decode_timeout"
     UNSUPPORTED_MEDIA = "unsupported_media"
     IMPOSSIBLE_SHAPE = "impossible_shape"
     PLACEHOLDER_IN_TEXT = "placeholder_in_text"

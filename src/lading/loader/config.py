@@ -76,6 +76,8 @@ class LoaderConfig:
     """Raise at the first bad sample instead of writing it into the ledger."""
     max_failures: int = 100
     """How many samples may fail after they were counted and planned, before the run stops."""
+    decode_seconds: float | None = 60.0
+    """How long a sample may take to be read, before it is given up by name (see `docs/workers.md`); `None`: forever."""
     fixed_length: bool = False
     """Pad every row to `pack_size`, for compiled models."""
     placeholder_media: bool = False
@@ -113,6 +115,9 @@ def _problem(name: str, value: object) -> str:
     if name in LEAST:
         good = isinstance(value, int) and not isinstance(value, bool) and value >= LEAST[name]
         return "" if good else f"{name} {value!r} (wanted a whole number from {LEAST[name]} up)"
+    if name == "decode_seconds":
+        good = value is None or (isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0)
+        return "" if good else f"decode_seconds {value!r} (wanted a number of seconds above 0, or None)"
     if name == "cache":
         good = isinstance(value, (bool, str, os.PathLike))
         return "" if good else f"cache {value!r} (wanted True, False or a folder)"

@@ -36,7 +36,15 @@ CHUNK = 256
 """Samples that are tokenised together."""
 KEPT_EVERY = 2.0
 """Seconds of counting that an interruption may cost."""
-ASKED_AGAIN = frozenset((Reason.MISSING_MEDIA, Reason.CORRUPT_MEDIA, Reason.IMPOSSIBLE_SHAPE, Reason.UNEXPECTED_ERROR))
+ASKED_AGAIN = frozenset(
+    (
+        Reason.MISSING_MEDIA,
+        Reason.CORRUPT_MEDIA,
+        Reason.DECODE_TIMEOUT,
+        Reason.IMPOSSIBLE_SHAPE,
+        Reason.UNEXPECTED_ERROR,
+    )
+)
 """Refusals that may be over although the data file is the same: what was missing may be there now."""
 
 

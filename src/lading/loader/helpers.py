@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from lading.errors import ConfigError, CorpusError, LadingError
 from lading.lengths.rows import Counted
+from lading.loader.watchdog import serve_only
 
 if TYPE_CHECKING:
     from lading.loader.samples import Samples
@@ -161,6 +162,7 @@ def serve() -> None:
     """A helper's life: a corpus, then chunks of it, until the input ends."""
     # What a library prints must not come between the answers; and who interrupts the parent interrupts no answer.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    serve_only()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     samples = pickle.load(sys.stdin.buffer)

@@ -16,6 +16,7 @@ from lading.errors import CorpusError, LadingError, TooManyFailures
 from lading.ledger import Ledger
 from lading.loader.accounts import merged_ledger
 from lading.loader.agreement import agree_on
+from lading.loader.ahead import Ahead, decoding_costs, share_out
 from lading.loader.border import load_processor, read_layers, read_processor
 from lading.loader.config import LoaderConfig
 from lading.loader.epoch import Epoch
@@ -23,10 +24,11 @@ from lading.loader.fingerprint import corpus_fingerprints
 from lading.loader.packs import Collater, PackDataset
 from lading.loader.planning import Planning
 from lading.loader.ranks import with_rank
-from lading.loader.reviving import Reviving
+from lading.loader.reviving import sweep
 from lading.loader.samples import Samples
 from lading.loader.skip import SkipPolicy
 from lading.loader.state import Cursor, check_plan
+from lading.loader.watchdog import Watchdog
 from lading.media.normalise import PixelNormaliser
 from lading.plan import PlanStats, plan_stats
 from lading.plan.file import load_plan
@@ -67,7 +69,7 @@ class Loader:
         self.samples = Samples(
             corpus=corpus if isinstance(corpus, Corpus) else open_corpus(corpus, cache=self.config.cache),
             border=read_processor(load_processor(processor), family),
-            policy=SkipPolicy(strict=self.config.strict),
+            policy=SkipPolicy(strict=self.config.strict, watchdog=Watchdog(self.config.decode_seconds)),
             pixels=self.config.pixels,
             draft=self.config.draft,
         )
@@ -125,7 +127,7 @@ class Loader:
         else:
             over = self._epoch.step >= len(self._epoch.order)
             self._begin(self.config.epoch + 1 if over else self.config.epoch)
-        for batch in Reviving[Batch | LadingError](self._open):
+        for batch in self._batches():
             if isinstance(batch, LadingError):
                 raise batch
             self._epoch.account(batch)
@@ -156,10 +158,9 @@ class Loader:
 
         The ledger and the cursor of this object do not see what such a loader hands out.
         """
-        own, size = self._epoch.left(), self.config.batch_size
         return {
             "dataset": PackDataset(self.samples, self.lengths, self.plan),
-            "batch_sampler": [own[start : start + size] for start in range(0, len(own), size)],
+            "batch_sampler": self._batches_left(),
             "collate_fn": Collater(
                 samples=self.samples,
                 config=self.config,
@@ -168,10 +169,29 @@ class Loader:
             ),
         }
 
-    def _open(self) -> DataLoader[Batch | LadingError]:
-        # Its own generator: the global one must not depend on how often a run was interrupted.
-        generator = torch.Generator().manual_seed(self.config.seed)
-        return DataLoader(**self.parts(), num_workers=self.config.num_workers, generator=generator)
+    def _batches_left(self) -> list[list[int]]:
+        own, size = self._epoch.left(), self.config.batch_size
+        return [own[start : start + size] for start in range(0, len(own), size)]
+
+    def _batches(self) -> Ahead[Batch | LadingError]:
+        """What is left of the epoch, made by the workers: a lane for each."""
+        batches = self._batches_left()
+        costs = decoding_costs(self.lengths, self.plan)
+        lanes = share_out([costs[numbers].sum() for numbers in batches], max(1, self.config.num_workers))
+        if self.config.num_workers:
+            sweep()
+        parts = self.parts()
+        watchdogs = [Watchdog(self.config.decode_seconds) for _ in range(max(1, self.config.num_workers))]
+
+        def open_loader(lane: int, share: list[list[int]]) -> DataLoader[Batch | LadingError]:
+            watchdogs[lane].bury()
+            samples = replace(self.samples, policy=replace(self.samples.policy, watchdog=watchdogs[lane]))
+            own = {"dataset": PackDataset(samples, self.lengths, self.plan), "batch_sampler": share}
+            # Its own generator: the global one must not depend on how often a run was interrupted.
+            generator = torch.Generator().manual_seed(self.config.seed + lane)
+            return DataLoader(**{**parts, **own}, num_workers=min(1, self.config.num_workers), generator=generator)
+
+        return Ahead(open_loader, batches, lanes)
 
     def _plan(self, epoch: int) -> PackPlan:
         """The plan of an epoch: the one that was given, the one made last, or a new one."""

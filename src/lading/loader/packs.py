@@ -38,6 +38,8 @@ class PackDataset(Dataset[Pack | LadingError]):
             return self._build(number)
         except LadingError as error:
             return error
+        finally:
+            self.samples.policy.rest()
 
     def _build(self, number: int) -> Pack:
         good, failed = self._open(number)

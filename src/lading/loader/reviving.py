@@ -1,4 +1,4 @@
-"""Batches that outlive their workers: when one is killed, others begin where it stood.
+"""Batches that outlive their worker: when it is killed, another begins where it stood.
 
 torch's own answer is to raise from a signal handler, in the middle of whatever the main thread is doing: a training
 step, most likely. So our workers are taken off the list that the handler looks at. `next()` still notices when one has
@@ -7,8 +7,10 @@ died, and there it can be met.
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
@@ -25,34 +27,46 @@ T = TypeVar("T")
 
 
 class Reviving(Generic[T]):
-    """Iterates what `open_loader` gives; asks it again, for what is left, when a worker has died."""
+    """Iterates what `open_loader` makes of `batches`; when a worker has died, of those that are left."""
 
-    def __init__(self, open_loader: Callable[[], DataLoader[Any]]) -> None:
-        self._open_loader = open_loader
+    def __init__(self, open_loader: Callable[[list[list[int]]], DataLoader[Any]], batches: list[list[int]]) -> None:
+        self._open_loader, self._left, self._deaths = open_loader, deque(batches), 0
+        self._running = self._begin()
 
     def __iter__(self) -> Iterator[T]:
-        batches, deaths = self._batches(), 0
+        return self
+
+    def __next__(self) -> T:
         while True:
             try:
-                batch = next(batches)
-            except StopIteration:
-                return
+                batch = next(self._running)
             except RuntimeError as error:
-                deaths += 1
-                if not _of_a_dead_worker(error) or deaths > MOST_DEATHS:
+                self._deaths += 1
+                if not _of_a_dead_worker(error) or self._deaths > MOST_DEATHS:
                     raise
-                logger.warning("A worker died (%s). Others carry on with the batch it was to make.", error)
-                batches = self._batches()
+                logger.warning("A worker died (%s). Another carries on with the batch it was to make.", error)
+                sweep()
+                self._running = self._begin()
                 continue
-            deaths = 0
-            yield batch
+            self._deaths = 0
+            self._left.popleft()
+            return batch
 
-    def _batches(self) -> Iterator[T]:
-        loader = self._open_loader()
+    def _begin(self) -> Iterator[T]:
+        loader = self._open_loader(list(self._left))
         if not loader.num_workers:
             return iter(loader)
         with _quiet_tokenizers():
             return _unwatched(iter(loader))
+
+
+def sweep() -> None:
+    """Free what is garbage, before workers are forked.
+
+    A decoder that is not freed yet (an error may have held on to it) would be freed by a worker, which then waits
+    forever for its threads: a forked process has none of them.
+    """
+    gc.collect()
 
 
 def _unwatched(batches: Iterator[T]) -> Iterator[T]:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TypeVar
 
 from lading.errors import LadingError, Reason, SkipSample
+from lading.loader.watchdog import Watchdog
 from lading.records import Dropped, SampleKey
 
 T = TypeVar("T")
@@ -23,11 +24,13 @@ class SkipPolicy:
     """How errors of single samples are met."""
 
     strict: bool = False
+    watchdog: Watchdog | None = None
+    """Who gives up what takes too long."""
 
     def attempt(self, key: SampleKey, work: Callable[[], T]) -> T | Dropped:
         """What `work` gives, or why the sample is left out."""
         try:
-            return work()
+            return work() if self.watchdog is None else self.watchdog.run(key, work)
         except SkipSample as skip:
             return self.settle(key, skip)
         except (LadingError, MemoryError):
@@ -48,6 +51,11 @@ class SkipPolicy:
             raise
         except Exception:  # noqa: BLE001 - the same policy, for a whole chunk: the culprit is found one by one
             return [self.attempt(key, partial(single, place)) for place, key in enumerate(keys)]
+
+    def rest(self) -> None:
+        """All that was asked for is done; nobody waits."""
+        if self.watchdog is not None:
+            self.watchdog.rest()
 
     def settle(self, key: SampleKey, skip: SkipSample) -> Dropped:
         """Write a refusal down, or raise it with the sample's place."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,16 +34,32 @@ def readable(part: MediaPart) -> str | BinaryIO:
                 found=f"{part.kind} address {name_of(part)}",
                 wanted="a file on disk, or bytes",
             )
-        if not os.path.isfile(reference):
-            raise SkipSample(
-                Reason.MISSING_MEDIA, found=f"no {part.kind} file {name_of(part)}", wanted="a file that exists"
-            )
+        _refuse_odd_files(part, reference)
         return str(reference)
     raise SkipSample(
         Reason.BAD_ROW,
         found=f"{part.kind} given as {type(reference).__name__}",
         wanted="a path, bytes or a decoded object of its kind",
     )
+
+
+def _refuse_odd_files(part: MediaPart, path: str | Path) -> None:
+    # To open a pipe that nobody writes to takes forever, and reading a device may have no end.
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        raise SkipSample(
+            Reason.MISSING_MEDIA, found=f"no {part.kind} file {name_of(part)}", wanted="a file that exists"
+        ) from None
+    if not stat.S_ISREG(mode):
+        raise SkipSample(
+            Reason.CORRUPT_MEDIA,
+            found=f"{part.kind} {name_of(part)} that is {_ODD.get(stat.S_IFMT(mode), 'a device')}",
+            wanted="a file with bytes in it",
+        )
+
+
+_ODD = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
 def name_of(part: MediaPart) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from multiprocessing import parent_process
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +13,14 @@ from numpy.typing import NDArray
 from lading.errors import MissingDependency, Reason, SkipSample
 from lading.media import image
 from lading.media.audio import samples_at
+from lading.media.deadline import seconds_left
 from lading.media.opening import corrupt_as_skip, name_of, readable
 from lading.records import AudioSize, MediaPart, VideoSize
 
 if TYPE_CHECKING:
     from av.container import InputContainer
 
+T = TypeVar("T")
 HEARD = "use_audio_in_video"
 """The option of a clip that says its own sound track is to be heard."""
 FRAME_LIST_FPS = 2.0
@@ -43,7 +46,7 @@ def measure(part: MediaPart) -> VideoSize:
         height, width, count = stream.height, stream.width, stream.frames
         sound = _sound_track(part, container) if part.options.get(HEARD) else None
         if not count:
-            count = sum(1 for packet in container.demux(stream) if packet.size)
+            count = sum(1 for packet in _in_time(part, container.demux(stream)) if packet.size)
     return VideoSize(frames=count, height=height, width=width, fps=float(rate) if rate else 0.0, sound=sound)
 
 
@@ -54,7 +57,7 @@ def decode_sound(part: MediaPart, rate: int) -> NDArray[np.float32]:
     resampler = _pyav().AudioResampler(format="flt", layout="mono", rate=rate)
     pieces: list[NDArray[np.float32]] = []
     with _opened(part) as container:
-        for frame in container.decode(audio=0):
+        for frame in _in_time(part, container.decode(audio=0)):
             pieces += [piece.to_ndarray().reshape(-1) for piece in resampler.resample(frame)]
         pieces += [piece.to_ndarray().reshape(-1) for piece in resampler.resample(None)]
     heard = np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.float32)
@@ -85,7 +88,7 @@ def decode(part: MediaPart, wanted: Sequence[int]) -> NDArray[np.uint8]:
     chosen = set(wanted)
     pictures: dict[int, NDArray[np.uint8]] = {}
     with _opened(part) as container:
-        for index, frame in enumerate(container.decode(video=0)):
+        for index, frame in enumerate(_in_time(part, container.decode(video=0))):
             if index in chosen:
                 pictures[index] = np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)
             if len(pictures) == len(chosen):
@@ -102,12 +105,37 @@ def decode(part: MediaPart, wanted: Sequence[int]) -> NDArray[np.uint8]:
 @contextmanager
 def _opened(part: MediaPart) -> Iterator[InputContainer]:
     av = _pyav()
-    source = readable(part)
-    with corrupt_as_skip(part, av.error.FFmpegError, OSError, ValueError), av.open(source) as container:
+    source, patience = readable(part), seconds_left(f"video {name_of(part)}")
+    with (
+        corrupt_as_skip(part, av.error.FFmpegError, OSError, ValueError),
+        _late_as_skip(part, av.error.ExitError),
+        av.open(source, timeout=patience) as container,
+    ):
         if not container.streams.video:
             raise SkipSample(Reason.CORRUPT_MEDIA, found=f"no video stream in {name_of(part)}", wanted="one")
         container.streams.video[0].thread_type = "AUTO"
+        if parent_process() is not None:
+            # A worker among others: threads would only contend with theirs for the same cores.
+            container.streams.video[0].codec_context.thread_count = 1
         yield container
+
+
+@contextmanager
+def _late_as_skip(part: MediaPart, interrupted: type[Exception]) -> Iterator[None]:
+    """FFmpeg gives up by itself when its time is over; then ours is over too."""
+    try:
+        yield
+    except interrupted:
+        seconds_left(f"video {name_of(part)}")
+        raise
+
+
+def _in_time(part: MediaPart, steps: Iterable[T]) -> Iterator[T]:
+    """The steps of a decoder, as long as there is time for them."""
+    name = f"video {name_of(part)}"
+    for step in steps:
+        seconds_left(name)
+        yield step
 
 
 def _frame_parts(part: MediaPart) -> list[MediaPart]:
