@@ -74,7 +74,7 @@ def _dealt(lengths: NDArray[np.int64], capacity: int, vision: NDArray[np.float64
 def _descending(chosen: NDArray[np.bool_], values: NDArray[np.int64], levels: float) -> NDArray[np.int64]:
     """The chosen items, most first, by so many levels a unit of their values."""
     items = np.flatnonzero(chosen)
-    level = np.ceil(values[items] * levels).astype(np.int64)
+    level = (values[items] * levels).astype(np.int64)
     return items[stable_order(level.max(initial=0) - level)]
 
 
