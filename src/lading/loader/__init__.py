@@ -7,6 +7,8 @@
     truncation  over-long samples, cut to what fits
     room      how much of a pack samples may fill beside a placeholder
     packs     pack number → pack, in a worker
+    ahead     which worker makes which batch, so that heavy ones begin early; reviving: when one dies
+    watchdog  how long a sample may take
     accounts  the ledger as an epoch begins
     ranks     which rank this process is
     state     the cursor

@@ -3,6 +3,7 @@
 | file | gives |
 | --- | --- |
 | `geometry` | all resize arithmetic: size → footprint |
+| `deadline` | when a sample is given up |
 | `opening` | any reference → something a decoder can read, or a named skip |
 | `image`, `video`, `audio` | size and pixels of one medium |
 | `pixels`, `raw` | the tensors of a sample: by the processor's classes, or in bytes |
