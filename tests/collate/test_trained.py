@@ -14,7 +14,9 @@ KNOW_IT = [name for name in families.names() if name != "qwen3_omni"]
 @pytest.mark.parametrize("name", KNOW_IT)
 def test_loss_and_gradients_are_the_same(toy_meta: Path, name: str) -> None:
     model = toy.model(name)
-    batch = next(iter(Loader(toy_meta, f"toy:{name}", pack_size=700)))
+    batches = Loader(toy_meta, f"toy:{name}", pack_size=700)
+    # Two model classes refuse clips, packed or not (see tests/flow).
+    batch = next(batch for batch in batches if not any(document.footprints("video") for document in batch.rows[0]))
     less = trained_only(batch)
     assert less.tensor("shift_labels").shape[1] < batch.tensor("shift_labels").shape[1]
     assert less.rows == batch.rows

@@ -57,5 +57,5 @@ def _snake(
 
 
 def _excess(kinds: Sequence[NDArray[np.float64]], way: NDArray[np.int64], world_size: int) -> float:
-    """How far a way is from perfect: in all work, in attention and in vision, each counted alike."""
-    return sum(straggler_factor(kind[way].reshape(-1, world_size)) for kind in kinds)
+    """How far a way is from perfect: in all work, in attention, in vision. Squared: the worst of them counts most."""
+    return sum((straggler_factor(kind[way].reshape(-1, world_size)) - 1) ** 2 for kind in kinds)
