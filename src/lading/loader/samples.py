@@ -154,8 +154,11 @@ class Samples:
         family, parts = self.border.family, outline.conversation.media
         if not parts:
             return outline.encoded()
-        # What each medium was measured to take up travels with its place in the tokens.
-        made = self._media_tensors(outline.text, parts, [span.footprint for span in outline.media])
+        # What each medium was measured to take up travels with its place in the tokens. A template may write the media
+        # of one kind before those of another (LLaVA-OneVision's does), but those of one kind in their order.
+        measured = [span.footprint for span in outline.media]
+        of_kind = {kind: iter([own for own in measured if own.kind == kind]) for kind in MEDIA_KINDS}
+        made = self._media_tensors(outline.text, parts, [next(of_kind[part.kind]) for part in parts])
         media_pixels.checked_ids(made, outline.ids.tolist())
         return outline.encoded().with_tensors({name: made[name] for name in family.fields if name in made})
 
