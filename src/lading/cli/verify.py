@@ -59,6 +59,8 @@ def verify(
 
 def _table(found: Any) -> Table:
     title = "Packed = unpacked" if found.holds else "Packed ≠ unpacked"
+    if found.holds and not found.losses:
+        title += ", as far as it was compared: no loss was"
     table = Table(title=title, title_justify="left", title_style="bold", show_header=False)
     table.add_column(style="dim")
     table.add_column(overflow="fold")
