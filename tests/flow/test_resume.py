@@ -78,12 +78,14 @@ def whole(corpus: Path) -> Whole:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("workers", [0, 1, 2])
 @pytest.mark.parametrize("ranks", RANKS)
-def test_any_number_of_ranks_carries_on_from_every_step(corpus: Path, whole: Whole, ranks: int) -> None:
+def test_any_number_of_ranks_carries_on_from_every_step(corpus: Path, whole: Whole, ranks: int, workers: int) -> None:
+    """What is left is right at every step; and where it is gone through, that is what is trained on."""
     batches, states, samples = whole
     done: list[int] = []
     for step, state in enumerate(states):
-        loaders = [opened(corpus, ranks, rank) for rank in range(ranks if step % EVERY == 0 else 1)]
+        loaders = [opened(corpus, ranks, rank, workers) for rank in range(ranks if step % EVERY == 0 else 1)]
         for loader in loaders:
             loader.load_state_dict(state)
         left = planned(loaders[0])
