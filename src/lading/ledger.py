@@ -22,6 +22,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from lading.cache import replacing
 from lading.errors import ExactnessError, Reason
 from lading.records import Dropped, LengthTable, SampleKey, Truncated
 
@@ -214,8 +215,6 @@ class Ledger:
 
     def save(self, path: str | Path) -> None:
         """Write the account as JSON: totals first, then every sample that was not trained on, or in part."""
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
         account = {
             "version": VERSION,
             "total": self.total(),
@@ -226,8 +225,9 @@ class Ledger:
             "truncated": self.truncations(),
         }
         text = json.dumps(account, indent=2, ensure_ascii=False) + "\n"
-        # A broken file name may hold half a character; it is written as its escape, which JSON reads back.
-        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+        with replacing(Path(path)) as file:
+            # A broken file name may hold half a character; it is written as its escape, which JSON reads back.
+            file.write(text.encode("utf-8", errors="backslashreplace"))
 
     def __str__(self) -> str:
         rows = [*self.totals().items(), ("all", self.total())]

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from torch.utils.data import DataLoader, Dataset
 
 from lading import Loader, toy
-from lading.loader.ahead import Ahead, decoding_costs, share_out
+from lading.loader.ahead import Ahead
+from lading.plan.lanes import decoding_costs, share_out
 
 WAITING = 2
 """Batches that a `DataLoader` keeps for each of its workers."""

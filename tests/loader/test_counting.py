@@ -25,7 +25,7 @@ from lading.lengths.rows import merge
 from lading.lengths.store import LENGTHS, PARTS
 from lading.loader import Samples, read_processor
 from lading.loader.counting import Count, Counting
-from lading.loader.helpers import Helpers
+from lading.loader.counting.processes import Helpers
 from lading.loader.skip import SkipPolicy
 from lading.records import COLUMNS, Encoded, LengthTable
 from lading.sources import open_corpus

@@ -16,8 +16,8 @@ from PIL import Image
 
 from lading import Loader, toy
 from lading.errors import ConfigError, CorpusError, MissingDependency, SkipSample
-from lading.loader.annotated_copy import write_annotated
 from lading.loader.border import read_processor
+from lading.loader.counting.annotated_copy import write_annotated
 from lading.loader.samples import Samples
 from lading.sources import open_corpus, parquet
 from lading.sources.parquet import ParquetFile

@@ -13,8 +13,8 @@ from rich.table import Table
 
 from lading.cli.show import check_writable, console, errors, print_json, progress_bar
 from lading.loader import Samples, load_processor, read_processor
-from lading.loader.annotated_copy import write_annotated
 from lading.loader.counting import Count, Counting
+from lading.loader.counting.annotated_copy import write_annotated
 from lading.loader.skip import SkipPolicy
 from lading.records import COLUMNS, LengthTable
 from lading.sources import open_corpus

@@ -4,13 +4,14 @@
     border    a processor, read once into typed records
     skip      the one place where any error may become a named skip
     samples   sample number → conversation, length or tensors
+    counting/ a corpus → its lengths, counted once and kept
     truncation  over-long samples, cut to what fits
-    room      how much of a pack samples may fill beside a placeholder
+    planning  counted lengths → the plan that the configuration asks for
     packs     pack number → pack, in a worker
-    ahead     which worker makes which batch, so that heavy ones begin early; reviving: when one dies
+    ahead     batches in their order, a `DataLoader` for each worker; reviving: when one dies
     watchdog  how long a sample may take
-    accounts  the ledger as an epoch begins
-    ranks     which rank this process is
+    epoch     one epoch as a rank lives it: where it stands, and its books; accounts: how those are opened
+    ranks     which rank this process is; agreement: whether all made the same plan
     state     the cursor
     loader    the class a training loop iterates over
 

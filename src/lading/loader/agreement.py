@@ -26,6 +26,7 @@ def agree_on(plan: PackPlan, config: LoaderConfig) -> None:
     own, facts = plan_fingerprint(plan), made_of(plan)
     asked = {name: value for name, value in facts.items() if name not in ("lengths", "costs")}
     name = f"lading/{plan.epoch}/{json.dumps(asked)}"
+    # torch has no public way to the store that every process group brings along.
     store = distributed_c10d._get_default_store()
     store.set(f"{name}/{config.rank}", json.dumps({"plan": own, "made_of": facts}))
     for other in range(config.world_size):

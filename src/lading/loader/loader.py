@@ -16,11 +16,11 @@ from lading.errors import CorpusError, LadingError, TooManyFailures
 from lading.ledger import Ledger
 from lading.loader.accounts import merged_ledger
 from lading.loader.agreement import agree_on
-from lading.loader.ahead import Ahead, decoding_costs, share_out
+from lading.loader.ahead import Ahead
 from lading.loader.border import load_processor, read_layers, read_processor
 from lading.loader.config import LoaderConfig
+from lading.loader.counting.fingerprint import corpus_fingerprints
 from lading.loader.epoch import Epoch
-from lading.loader.fingerprint import corpus_fingerprints
 from lading.loader.packs import Collater, PackDataset
 from lading.loader.planning import Planning
 from lading.loader.ranks import with_rank
@@ -32,6 +32,7 @@ from lading.loader.watchdog import Watchdog
 from lading.media.normalise import PixelNormaliser
 from lading.plan import PlanStats, plan_stats
 from lading.plan.file import load_plan
+from lading.plan.lanes import decoding_costs, share_out
 from lading.records import Batch, PackPlan, Work
 from lading.sources import Corpus, open_corpus
 

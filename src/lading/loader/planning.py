@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lading.loader.config import LoaderConfig
-from lading.loader.room import room_for_samples
 from lading.loader.samples import Samples
 from lading.loader.truncation import fit
 from lading.media import placeholder
 from lading.plan import make_plan
+from lading.plan.room import room_for_samples
 from lading.records import Encoded, LengthTable, PackPlan, Work
 
 

@@ -8,38 +8,35 @@ members, starts, …        the arrays as they are in memory, each at a multiple
 from __future__ import annotations
 
 import json
-import os
+from dataclasses import fields
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lading.cache import replacing
 from lading.errors import ConfigError
 from lading.plan.fingerprint import plan_fingerprint
 from lading.records import PackPlan
 
 MAGIC: Final = b"lading plan 3\n"
-ARRAYS: Final = ("members", "starts", "tokens", "costs", "order", "too_long")
-NUMBERS: Final = (
-    "pack_size", "world_size", "seed", "epoch", "algorithm", "placing", "lengths", "samples", "repeated", "uncounted",
-)  # fmt: skip
+NAMES: Final = tuple(field.name for field in fields(PackPlan))
 ALIGNED: Final = 64
 
 
 def save_plan(plan: PackPlan, path: str | Path) -> None:
     """Write a plan; the name is taken as given. The file is there whole or not at all."""
-    path = Path(path)
-    arrays = {name: _compact(array) for name, array in _arrays(plan).items()}
-    header = {**_numbers(plan), "fingerprint": plan_fingerprint(plan), "arrays": _places(arrays)}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
-    with unfinished.open("wb") as file:
+    values = dict(zip(NAMES, attrgetter(*NAMES)(plan), strict=True))
+    arrays = {name: _compact(value) for name, value in values.items() if isinstance(value, np.ndarray)}
+    numbers = {name: value for name, value in values.items() if name not in arrays}
+    header = {**numbers, "fingerprint": plan_fingerprint(plan), "arrays": _places(arrays)}
+    with replacing(Path(path)) as file:
         file.write(MAGIC + json.dumps(header).encode() + b"\n")
         for array in arrays.values():
             file.write(b"\0" * (-file.tell() % ALIGNED))
             array.tofile(file)
-    unfinished.replace(path)
 
 
 def load_plan(path: str | Path, *, check: bool = False) -> PackPlan:
@@ -47,18 +44,19 @@ def load_plan(path: str | Path, *, check: bool = False) -> PackPlan:
     path = Path(path)
     try:
         header, first = _header(path)
-        arrays: dict[str, Any] = {name: _mapped(path, header["arrays"][name], first) for name in ARRAYS}
-        plan = PackPlan(**{name: header[name] for name in NUMBERS}, **arrays)
+        arrays: dict[str, Any] = {name: _mapped(path, place, first) for name, place in header.pop("arrays").items()}
+        fingerprint = header.pop("fingerprint")
+        plan = PackPlan(**header, **arrays)
     except OSError as error:
         raise ConfigError(found=f"{path}, which cannot be read ({error.strerror})", wanted="a plan") from error
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigError(
             found=f"{path}, which is no plan of this version ({error})", wanted="a file of `lading plan --out`"
         ) from error
-    if check and plan_fingerprint(plan) != header["fingerprint"]:
+    if check and plan_fingerprint(plan) != fingerprint:
         raise ConfigError(
             found=f"a plan in {path} that is not what was written",
-            wanted=f"one with the fingerprint {header['fingerprint']}",
+            wanted=f"one with the fingerprint {fingerprint}",
             consequence="the file is damaged; make it again",
         )
     return plan
@@ -95,29 +93,3 @@ def _compact(array: NDArray[Any]) -> NDArray[Any]:
         return array.astype("<f4")
     fits = not array.size or int(array.max()) < 1 << 32
     return array.astype("<u4" if fits else "<i8")
-
-
-def _arrays(plan: PackPlan) -> dict[str, NDArray[Any]]:
-    return {
-        "members": plan.members,
-        "starts": plan.starts,
-        "tokens": plan.tokens,
-        "costs": plan.costs,
-        "order": plan.order,
-        "too_long": plan.too_long,
-    }
-
-
-def _numbers(plan: PackPlan) -> dict[str, Any]:
-    return {
-        "pack_size": plan.pack_size,
-        "world_size": plan.world_size,
-        "seed": plan.seed,
-        "epoch": plan.epoch,
-        "algorithm": plan.algorithm,
-        "placing": plan.placing,
-        "lengths": plan.lengths,
-        "samples": plan.samples,
-        "repeated": plan.repeated,
-        "uncounted": plan.uncounted,
-    }

@@ -34,7 +34,7 @@ AHEAD = 4
 """Chunks that wait for each process."""
 WORTH_IT = 8
 """Chunks from which on other processes are started: to load what they need takes seconds."""
-COMMAND = "from lading.loader.helpers import serve; serve()"
+COMMAND = "from lading.loader.counting.processes import serve; serve()"
 
 
 def count_chunk(samples: Samples, chunk: Chunk) -> Counted:

@@ -21,9 +21,9 @@ from lading.cache import Cache, cache_folder
 from lading.errors import ConfigError, Reason
 from lading.lengths.rows import Counted, merge
 from lading.lengths.store import Store
-from lading.loader.fingerprint import digest, processor_facts, source_facts
-from lading.loader.helpers import Chunk, Helpers
-from lading.loader.witnesses import remember, unchanged
+from lading.loader.counting.fingerprint import digest, processor_facts, source_facts
+from lading.loader.counting.processes import Chunk, Helpers
+from lading.loader.counting.witnesses import remember, unchanged
 from lading.records import COLUMNS, Dropped, LengthTable, column_type
 from lading.sources.corpus import Source
 
