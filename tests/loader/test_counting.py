@@ -293,9 +293,10 @@ def test_a_helper_that_dies_is_named(toy_meta: Path) -> None:
 INTERRUPTED = """
 import sys
 from lading import toy
-from lading.loader import Samples, counting, read_processor
+from lading.loader import Samples, read_processor
+from lading.loader.counting import count
 from lading.sources import open_corpus
-counting.KEPT_EVERY, counting.CHUNK = 0.0, 8
+count.KEPT_EVERY, count.CHUNK = 0.0, 8
 samples = Samples(corpus=open_corpus(sys.argv[1]), border=read_processor(toy.processor("qwen2_5_vl")))
 samples.count(lambda done: print(done, flush=True), cache=sys.argv[2])
 """
