@@ -7,6 +7,7 @@ Importing this module never reaches torch: planning starts fast.
 """
 
 from lading.records.batches import Batch, Document, Encoded, Microbatch, Pack
+from lading.records.findings import Finding, Severity
 from lading.records.lengths import COLUMNS, Dropped, Length, LengthTable, Truncated, column_type
 from lading.records.media import AudioSize, Footprint, ImageSize, MediumSpan, PixelScale, Size, VideoSize
 from lading.records.plans import COSTS, TYPICAL_WORK, PackPlan, Work
@@ -34,6 +35,7 @@ __all__ = [
     "Document",
     "Dropped",
     "Encoded",
+    "Finding",
     "Footprint",
     "ImageSize",
     "Length",
@@ -50,6 +52,7 @@ __all__ = [
     "Role",
     "Row",
     "SampleKey",
+    "Severity",
     "Size",
     "TextPart",
     "Truncated",
