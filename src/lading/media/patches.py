@@ -34,7 +34,9 @@ class PatchCutter:
     """torchvision's name for how pixels are found between pixels."""
 
     def cut(self, media: Sequence[NDArray[np.uint8]], grids: Sequence[Grid]) -> Tensor:
-        """The patches [P, 3 * depth * patch²] of media [frames, height, width, 3], one after the other.
+        """The patches [P, 3 * depth * patch²] of media [frames, height, width, 3 or 4], one after the other.
+
+        A fourth channel is left out.
 
         >>> from torchvision.transforms import InterpolationMode
         >>> cutter = PatchCutter(patch=2, merge=1, depth=1, interpolation=InterpolationMode.BICUBIC)
@@ -75,5 +77,5 @@ class PatchCutter:
         """The frames seen as [t, h / merge, w / merge, merge, merge, channel, depth, patch, patch]; nothing moves."""
         time, high, wide = grid
         side, merge = self.patch, self.merge
-        apart = frames.reshape(time, self.depth, high // merge, merge, side, wide // merge, merge, side, 3)
-        return apart.transpose(0, 2, 5, 3, 6, 8, 1, 4, 7)
+        apart = frames.reshape(time, self.depth, high // merge, merge, side, wide // merge, merge, side, -1)
+        return apart[..., :3].transpose(0, 2, 5, 3, 6, 8, 1, 4, 7)

@@ -16,6 +16,7 @@ from lading.errors import SkipSample
 from lading.family import Geometry, RawMedia, TensorMaker
 from lading.fields import MediaKind
 from lading.media import image, measure, video
+from lading.media.in_place import pixels_of
 from lading.media.normalise import normalised
 from lading.media.patches import PatchCutter
 from lading.media.pixels import of_kind
@@ -81,7 +82,7 @@ class RawPatches:
                 for part, own in pictures
             ]
             grids = [own.grid for _, own in pictures]
-            tensors["pixel_values"] = self.pictures.cut([np.array(picture)[None] for picture in decoded], grids)
+            tensors["pixel_values"] = self.pictures.cut([pixels_of(picture)[None] for picture in decoded], grids)
             tensors["image_grid_thw"] = torch.tensor(grids)
         if clips := of_kind("video", parts, footprints):
             grids = [own.grid for _, own in clips]
