@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lading.errors import ExactnessError, SkipSample
 from lading.fields import IGNORE_INDEX, TOKEN_FIELDS, Field
 from lading.records import Document, Encoded, Footprint, MediumSpan, SampleKey
-from lading.tensors import clip, extent, insert_unsaid, join, pad, shift, split
+from lading.tensors import LARGE, clip, extent, insert_unsaid, join, pad, shift, split
 
 FIELDS = {
     **TOKEN_FIELDS,
@@ -118,3 +118,26 @@ def test_what_is_unsaid_stands_before_every_answer() -> None:
     assert longer.spans == ((3, 4), (9, 11))
     assert longer.document.media[0].runs == ((5, 7),)
     assert longer.document.tokens == 11
+
+
+class Joined(torch.utils.data.Dataset[tuple[bool, bool, torch.Tensor]]):
+    """A large and a small tensor, joined in a worker: whether each lies in shared memory, and the large one."""
+
+    def __getitem__(self, index: int) -> tuple[bool, bool, torch.Tensor]:
+        halves = [torch.full((LARGE // 2,), value, dtype=torch.uint8) for value in (1, 2)]
+        fields = {"pixel_values": Field(axis="image_patch")}
+        large = join([{"pixel_values": half} for half in halves], fields)["pixel_values"]
+        small = join([{"pixel_values": half[:9]} for half in halves], fields)["pixel_values"]
+        return large.is_shared(), small.is_shared(), large
+
+    def __len__(self) -> int:
+        return 1
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_what_is_large_is_joined_where_the_main_process_reads_it(workers: int) -> None:
+    loader = torch.utils.data.DataLoader(Joined(), batch_size=None, num_workers=workers)
+    ((large, small, joined),) = loader
+    assert large == bool(workers)
+    assert not small
+    assert joined.sum().item() == LARGE // 2 * 3

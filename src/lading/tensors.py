@@ -20,15 +20,34 @@ from a shape:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import torch
 from torch import Tensor
+from torch.utils.data import get_worker_info
 
 from lading.errors import ExactnessError, Reason, SkipSample
 from lading.fields import IGNORE_INDEX, SEQUENCE_FIELDS, Field
 from lading.records import Document, Encoded
+
+LARGE = 1 << 20
+"""Bytes from which on a tensor is worth a piece of shared memory of its own."""
+
+
+def room(shape: Sequence[int], dtype: torch.dtype, device: torch.device | str = "cpu") -> Tensor:
+    """An empty tensor. In a worker, a large one lies where the main process will read it, and is not copied there.
+
+    >>> room((2, 3), torch.float32).shape
+    torch.Size([2, 3])
+    """
+    size = math.prod(shape) * dtype.itemsize
+    if get_worker_info() is None or size < LARGE or torch.device(device).type != "cpu":
+        return torch.empty(*shape, dtype=dtype, device=device)
+    # torch's own collate function takes memory in this way; there is no public name for it.
+    shared = torch.UntypedStorage._new_shared(size)  # type: ignore[no-untyped-call]
+    return torch.empty(0, dtype=dtype).set_(shared).view(*shape)
 
 
 def extent(document: Document, field: Field) -> int:
@@ -63,8 +82,17 @@ def join(parts: Sequence[Mapping[str, Tensor]], fields: Mapping[str, Field]) -> 
     for name in _names(parts):
         field = _field(name, fields)
         pieces = _stretched([part[name] for part in parts if name in part], field)
-        joined[name] = torch.cat(pieces, dim=field.dim) if len(pieces) > 1 else pieces[0]
+        joined[name] = _concatenated(pieces, field.dim)
     return joined
+
+
+def _concatenated(pieces: list[Tensor], dim: int) -> Tensor:
+    first = pieces[0]
+    if len(pieces) == 1:
+        return first
+    shape = [*first.shape]
+    shape[dim] = sum(piece.shape[dim] for piece in pieces)
+    return torch.cat(pieces, dim=dim, out=room(shape, first.dtype, first.device))
 
 
 def _stretched(pieces: list[Tensor], field: Field) -> list[Tensor]:

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from lading.records import Batch, Microbatch, PixelScale
+from lading.tensors import room
 
 CACHED_ROWS = 512
 """Patches that are scaled at a time on a CPU: few enough for its cache, so memory is gone through once."""
@@ -35,7 +36,7 @@ def scaled(pixels: Tensor, scale: PixelScale, dtype: torch.dtype = torch.float32
     rows, channels = len(pixels), len(scale.mean)
     each = math.prod(pixels.shape[1:]) // channels
     bytes_ = pixels.reshape(rows, channels, 1, each)
-    numbers = torch.empty(rows, channels, scale.repeat, each, dtype=dtype, device=pixels.device)
+    numbers = room((rows, channels, scale.repeat, each), dtype, pixels.device)
     block = max(1, rows) if pixels.is_cuda else CACHED_ROWS
     for start in range(0, rows, block):
         # Scaled once, written as often as the model sees it, in the type it is wanted in.
