@@ -25,6 +25,7 @@ from lading.lengths.rows import merge
 from lading.lengths.store import LENGTHS, PARTS
 from lading.loader import Samples, read_processor
 from lading.loader.counting import Count, Counting
+from lading.loader.counting.children import Start
 from lading.loader.counting.processes import Helpers
 from lading.loader.skip import SkipPolicy
 from lading.records import COLUMNS, Encoded, LengthTable
@@ -259,21 +260,22 @@ def test_a_folder_that_cannot_be_written_to(
 
 
 @pytest.mark.slow
-def test_any_number_of_processes_counts_the_same(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["copy", "new"])
+def test_any_number_of_processes_counts_the_same(tmp_path: Path, how: Start) -> None:
     meta = toy.write_corpus(tmp_path / "corpus", samples=300, faults=True)
     samples = samples_of(meta)
     plain = samples.count()
     for workers in (0, 1, 2):
         assert same(run(samples, tmp_path / f"kept-{workers}", workers=workers).table, plain)
     chunks = [([index], [index]) for index in range(len(samples))]
-    with Helpers(samples, workers=3) as helpers:
+    with Helpers(samples, workers=3, how=how) as helpers:
         helpers.start()
         helpers.wait()
         counted = merge(helpers.count(chunks, len(chunks)))
         assert helpers.asked > 0
     assert counted.records["tokens"].tolist() == plain.tokens.tolist()
     assert [own.detail for own in counted.refused.values()] == [entry.detail for entry in plain.dropped]
-    with Helpers(samples_of(meta, strict=True), workers=2) as helpers:
+    with Helpers(samples_of(meta, strict=True), workers=2, how=how) as helpers:
         helpers.start()
         helpers.wait()
         with pytest.raises(SkipSample, match=r"no-such-picture\.png"):
@@ -281,11 +283,12 @@ def test_any_number_of_processes_counts_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_helper_that_dies_is_named(toy_meta: Path) -> None:
-    with Helpers(samples_of(toy_meta), workers=2) as helpers:
+@pytest.mark.parametrize("how", ["copy", "new"])
+def test_a_helper_that_dies_is_named(toy_meta: Path, how: Start) -> None:
+    with Helpers(samples_of(toy_meta), workers=2, how=how) as helpers:
         helpers.start()
         helpers.wait()
-        helpers._children[0].kill()
+        helpers._children[0]._process.kill()  # type: ignore[attr-defined]  # as the kernel would
         with pytest.raises(CorpusError, match="exit code -9"):
             list(helpers.count([([0], [0])] * 4, 4))
 

@@ -31,6 +31,8 @@ COMPARED = 64
 """Texts that are compared with the tokenizer's own answer before its words are believed; then one of every batch."""
 REMEMBERED, LONG = 500_000, 64
 """Words that are remembered, and the length of those that are not: they do not come again."""
+FRAMING = 1000
+"""Whole pieces between special tokens that are remembered: those of the template come in every text."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,6 +74,7 @@ class Words:
     ) -> None:
         self._find = pattern.findall
         self._known = _Known(ask)
+        self._framing: dict[str, int] = {}
         longest_first = sorted(special, key=len, reverse=True)
         self._special = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         self._pads = frozenset(pads)
@@ -118,13 +121,18 @@ class Words:
         if start == stop:
             return 0, 0
         piece = text[start:stop]
-        words = self._find(piece)
-        if sum(map(len, words)) != len(piece):
-            return None
-        tokens = sum(map(self._known.__getitem__, words))
+        tokens, words = self._framing.get(piece), None
+        if tokens is None:
+            words = self._find(piece)
+            if len("".join(words)) != len(piece):
+                return None
+            tokens = sum(map(self._known.__getitem__, words))
+            if len(piece) <= LONG and len(self._framing) < FRAMING:
+                self._framing[piece] = tokens
         spoken = 0
         for begin, end in spans:
             if begin < stop and end > start:
+                words = words or self._find(piece)
                 before = 0 if begin <= start else self._before(words, begin - start)
                 until = tokens if end >= stop else self._before(words, end - start)
                 if before is None or until is None:
