@@ -24,8 +24,8 @@ from lading.errors import ConfigError, CorpusError, ExactnessError, Reason, Skip
 from lading.lengths.rows import merge
 from lading.lengths.store import LENGTHS, PARTS
 from lading.loader import Samples, read_processor
+from lading.loader.children import Start
 from lading.loader.counting import Count, Counting
-from lading.loader.counting.children import Start
 from lading.loader.counting.processes import Helpers
 from lading.loader.skip import SkipPolicy
 from lading.records import COLUMNS, Encoded, LengthTable

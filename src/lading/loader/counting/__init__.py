@@ -2,7 +2,6 @@
 
 count           what is known is read, what is missing is counted and kept
 processes       others that count along
-children        how other processes are made
 fingerprint     everything that lengths depend on
 witnesses       a few media files, to notice that they were changed
 annotated_copy  a copy of a corpus with the counts in its rows

@@ -28,7 +28,7 @@ Answer = Callable[[Any, Any], object]
 """What a child makes of what it was given at the start, and of each question."""
 
 USUAL: Start = "copy" if sys.platform == "linux" else "new"
-COMMAND = "from lading.loader.counting.children import serve; serve()"
+COMMAND = "from lading.loader.children import serve; serve()"
 
 
 class Child(Protocol):
