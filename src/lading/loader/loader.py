@@ -215,7 +215,7 @@ class Loader:
     @cached_property
     def _fingerprints(self) -> dict[str, str]:
         """Of every source: a corpus of the same lengths may still be another."""
-        return corpus_fingerprints(self.samples.corpus)
+        return corpus_fingerprints(self.samples.corpus, self.samples.layouts)
 
     def _begin(self, epoch: int) -> None:
         """An epoch at its first step, with an empty ledger."""
