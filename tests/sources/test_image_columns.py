@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-from datasets import Audio, Dataset, DatasetDict, Features, Image, List, Value
+from datasets import Audio, Dataset, DatasetDict, Features, Image, Json, List, Value
 from PIL import Image as Pillow
 
 from lading.errors import ConfigError
@@ -115,6 +115,14 @@ def test_a_folder_of_pictures(tmp_path: Path, border: Border, monkeypatch: pytes
         f"{colour}.png" for colour in COLOURS
     }
     assert not samples.count().dropped
+
+
+def test_values_of_several_types_are_read_as_written() -> None:
+    content: list[Any] = ["Hi", [{"type": "text", "text": "Ho"}]]
+    talk = [{"role": "user", "content": content[0]}, {"role": "assistant", "content": content[1]}]
+    features = Features({"messages": List({"role": Value("string"), "content": Json()})})
+    corpus = open_corpus(Dataset.from_dict({"messages": [talk]}, features=features))
+    assert corpus.row(0).value == {"messages": talk}
 
 
 def test_sounds_as_they_are_stored(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from lading.conversation.layout import Layout
 from lading.conversation.openai import bare_media
 from lading.conversation.sharegpt import contents, marked
-from lading.conversation.turns import Manners, read_turns
+from lading.conversation.turns import Manners, as_list, read_turns
 from lading.fields import MEDIA_KINDS
 from lading.records import Conversation, Row
 
@@ -36,7 +36,7 @@ def signs(row: Mapping[str, Any], layout: Layout) -> bool:
     said = contents(row, layout)
     beside = any(layout.media(row, kind) for kind in MEDIA_KINDS)
     plain = bool(said) and all(isinstance(own, str) for own in said) and not marked(row, layout)
-    return beside and plain and all("role" in message for message in layout.messages(row, ""))
+    return beside and plain and all("role" in message for message in as_list(layout.messages(row, "")) or ())
 
 
 def read(row: Row, layout: Layout) -> Conversation:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.cache import Cache
-from lading.errors import ConfigError
+from lading.errors import ConfigError, UnknownName
 from lading.records import Row, SampleKey
 from lading.sources.elements import begins_array
 from lading.sources.hub import open_hub
@@ -141,6 +141,9 @@ def open_corpus(
     if path.is_file() and path.suffix == ".json" and not begins_array(path) and isinstance(load_json(path), dict):
         configs = read_meta(path, dataset_names)
     else:
+        for name in dataset_names or ():
+            if name != path.stem:
+                raise UnknownName(kind="data set", name=name, known=(path.stem,), where=str(path))
         configs = (SourceConfig(name=path.stem, file=path, media_dir=path if path.is_dir() else path.parent),)
     return Corpus.of([_open_source(_said(config, format, media_dir), cache) for config in configs])
 
