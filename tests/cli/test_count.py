@@ -9,6 +9,7 @@ from lading import toy
 from lading.lengths.estimate import estimate
 from lading.loader import Samples, read_processor
 from lading.loader.examples import CorpusReader
+from lading.loader.layouts import source_layouts
 from lading.sources import open_corpus
 from tests.cli.test_commands import lading
 
@@ -53,7 +54,7 @@ def test_an_annotated_copy_estimates_exactly(faulty: Path, tmp_path: Path) -> No
     border = read_processor(toy.processor("qwen2_5_vl"))
     table = Samples(corpus=open_corpus(faulty), border=border).count()
     assert Samples(corpus=copy, border=border).count().tokens.tolist() == table.tokens.tolist()[:-1]
-    read = CorpusReader(corpus=copy)
+    read = CorpusReader(corpus=copy, layouts=source_layouts(copy))
     for index in range(len(copy)):
         example = read(copy.row(index))
         if table.tokens[index]:

@@ -92,10 +92,11 @@ def test_a_list_of_pictures_is_taken_in_order() -> None:
     assert content(unimm_chat.read, value)[0] == ["a.png", "or", "b.png", "?"]
 
 
-@pytest.mark.parametrize("prefix", ["", "data:image/png;base64,"])
-def test_a_picture_written_out_as_text(prefix: str) -> None:
-    value = {"image": prefix + base64.b64encode(b"x" * 5000).decode(), "conversation": turns("<image>", "x")}
-    assert content(unimm_chat.read, value)[0] == [b"x" * 5000]
+def test_a_picture_written_out_as_text() -> None:
+    written = base64.b64encode(b"x" * 5000).decode()
+    assert content(unimm_chat.read, {"image": written, "conversation": turns("<image>", "x")})[0] == [b"x" * 5000]
+    address = "data:image/png;base64," + written
+    assert content(unimm_chat.read, {"image": address, "conversation": turns("<image>", "x")})[0] == [address]
 
 
 CORD = {"image": "r.png"}
@@ -119,8 +120,6 @@ CORD = {"image": "r.png"}
         (unimm_chat.read, {"image": None, "conversation": turns("<image>", "Ho")}, "marks_without_media", "more"),
         (unimm_chat.read, {"image": ["a"], "conversation": turns("<image><image>", "")}, "marks_without_media", ""),
         (unimm_chat.read, {"image": "a", "conversation": turns("<image>")}, "no_assistant_turn", "only user turns"),
-        (unimm_chat.read, {"image": "data:image/png;base64,?", "conversation": turns("<image>", "o")}, "corrupt_media",
-         "not base64"),
         (unimm_chat.read, {"image": "?" * 5000, "conversation": turns("<image>", "o")}, "corrupt_media", "not base64"),
     ],
 )  # fmt: skip

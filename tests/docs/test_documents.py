@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.own_data import lay_out
 from tests.support.shared import ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -21,6 +22,8 @@ def test_python_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    if page.name == "README.md":
+        lay_out(tmp_path)
     namespace: dict[str, object] = {}
     for code in blocks(page, "python"):
         exec(compile(code, str(page), "exec"), namespace)
@@ -43,7 +46,7 @@ def test_every_option_of_the_readme_exists() -> None:
     from lading.cli.app import app
 
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for command in ("plan", "verify", "families", "demo"):
+    for command in ("count", "plan", "verify", "families", "demo"):
         line = next(line for line in text.splitlines() if line.startswith(f"lading {command}"))
         shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
         for option in re.findall(r"--[a-z-]+", line):

@@ -11,26 +11,31 @@ import numpy as np
 import typer
 from rich.table import Table
 
+from lading.cli.data import DatasetNames, FormatName, MediaFolder, formats, opened, print_formats
 from lading.cli.show import check_writable, console, errors, print_json, progress_bar
 from lading.loader import Samples, load_processor, read_processor
 from lading.loader.counting import Count, Counting
 from lading.loader.counting.annotated_copy import write_annotated
 from lading.loader.skip import SkipPolicy
 from lading.records import COLUMNS, LengthTable
-from lading.sources import open_corpus
 
 SHOWN = 5
 """Dropped samples that are printed by name."""
 
 
 def count(
-    meta: Annotated[Path, typer.Argument(help="A meta .json, or conversations in .jsonl, .json or .parquet.")],
+    meta: Annotated[
+        Path, typer.Argument(help="A meta .json; conversations in .jsonl, .json or .parquet; or a folder.")
+    ],
     processor: Annotated[str, typer.Option(help="A processor folder, a hub id, or toy:NAME.")],
     out: Annotated[
         Path | None, typer.Option(help="Keep lengths in this folder, not beside the data.", file_okay=False)
     ] = None,
     workers: Annotated[int, typer.Option(help="Processes that count; 0 or 1: this one alone.", min=0)] = 0,
     family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
+    format_name: FormatName = None,
+    media_dir: MediaFolder = None,
+    dataset: DatasetNames = None,
     again: Annotated[bool, typer.Option("--again", help="Count everything, whatever was kept.")] = False,
     annotate: Annotated[
         Path | None,
@@ -42,7 +47,10 @@ def count(
     """Count every sample exactly, reading only media headers, and keep the lengths for `plan` and the loader."""
     check_writable(annotate / "rows" if annotate is not None else None)
     border = read_processor(load_processor(processor), family)
-    samples = Samples(corpus=open_corpus(meta), border=border, policy=SkipPolicy(strict=strict))
+    corpus = opened(meta, format_name, media_dir, dataset)
+    samples = Samples(corpus=corpus, border=border, policy=SkipPolicy(strict=strict))
+    if not as_json:
+        print_formats(corpus, samples.layouts)
     started = time.monotonic()
     with progress_bar("counting", len(samples)) as progress:
         counting = Counting(samples=samples, workers=workers, cache=out or True, again=again, progress=progress)
@@ -51,7 +59,7 @@ def count(
     copy = write_annotated(samples, counted.table, annotate) if annotate is not None else None
     said = {**_summary(counted, seconds), **({"annotated": str(copy)} if copy else {})}
     if as_json:
-        print_json({"family": border.family.name, **said})
+        print_json({"family": border.family.name, "formats": formats(corpus, samples.layouts), **said})
         return
     console.print(_table(said))
     for entry in counted.table.dropped[:SHOWN]:

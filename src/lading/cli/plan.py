@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from lading.cli.data import DatasetNames, FormatName, MediaFolder, formats, opened, print_formats
 from lading.cli.show import check_writable, console, errors, plan_table, print_json, progress_bar
 from lading.ledger import Ledger
 from lading.loader import LoaderConfig, Samples, load_processor, read_processor
@@ -20,14 +21,15 @@ from lading.plan.file import save_plan
 from lading.plan.knapsack import ALGORITHMS
 from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
 from lading.plan.order import PLACINGS
-from lading.sources import open_corpus
 
 SHOWN = 5
 """Dropped and truncated samples that are printed by name; the ledger has all of them."""
 
 
 def plan(
-    meta: Annotated[Path, typer.Argument(help="A meta .json, or conversations in .jsonl, .json or .parquet.")],
+    meta: Annotated[
+        Path, typer.Argument(help="A meta .json; conversations in .jsonl, .json or .parquet; or a folder.")
+    ],
     processor: Annotated[str, typer.Option(help="A processor folder, a hub id, or toy:NAME.")],
     pack_size: Annotated[int, typer.Option(help="Tokens in a pack.")],
     world_size: Annotated[int, typer.Option(help="Ranks that train together.")] = 1,
@@ -36,6 +38,9 @@ def plan(
     algorithm: Annotated[str, typer.Option(help="One of: " + ", ".join(ALGORITHMS) + ".")] = DEFAULT_ALGORITHM,
     placing: Annotated[str, typer.Option(help="One of: " + ", ".join(PLACINGS) + ".")] = DEFAULT_PLACING,
     family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
+    format_name: FormatName = None,
+    media_dir: MediaFolder = None,
+    dataset: DatasetNames = None,
     out: Annotated[Path | None, typer.Option(help="Write the plan to this file.", dir_okay=False)] = None,
     ledger: Annotated[
         Path | None, typer.Option(help="Write what became of each sample to this JSON file.", dir_okay=False)
@@ -63,7 +68,10 @@ def plan(
     )
     check_writable(out, ledger)
     border = read_processor(load_processor(processor), family)
-    samples = Samples(corpus=open_corpus(meta), border=border, policy=SkipPolicy(strict=strict))
+    corpus = opened(meta, format_name, media_dir, dataset)
+    samples = Samples(corpus=corpus, border=border, policy=SkipPolicy(strict=strict))
+    if not as_json:
+        print_formats(corpus, samples.layouts)
     with progress_bar("counting", len(samples)) as progress:
         counted = samples.count(progress, cache=True)
     planning = Planning.of(samples, counted, config)
@@ -75,7 +83,7 @@ def plan(
         books.save(ledger)
     stats = plan_stats(made, table)
     if as_json:
-        print_json({"family": border.family.name, **asdict(stats)})
+        print_json({"family": border.family.name, "formats": formats(corpus, samples.layouts), **asdict(stats)})
     else:
         console.print(plan_table(stats))
         _print_by_name(books)

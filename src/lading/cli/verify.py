@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from lading.cli.data import DatasetNames, FormatName, MediaFolder, opened
 from lading.cli.show import console, errors, print_json, progress_bar
 from lading.errors import UnknownName
 from lading.family import ATTENTIONS
@@ -17,13 +18,18 @@ SHOWN = 8
 
 
 def verify(
-    meta: Annotated[Path, typer.Argument(help="A meta .json, or conversations in .jsonl, .json or .parquet.")],
+    meta: Annotated[
+        Path, typer.Argument(help="A meta .json; conversations in .jsonl, .json or .parquet; or a folder.")
+    ],
     processor: Annotated[str, typer.Option(help="A processor folder, a hub id, or toy:NAME.")],
     pack_size: Annotated[int, typer.Option(help="Tokens in a pack.")],
     limit: Annotated[int, typer.Option(help="Samples to look at, spread over the corpus.", min=1)] = 64,
     model: Annotated[str, typer.Option(help="small: made on the spot; or a model folder or hub id.")] = "small",
     attention: Annotated[str, typer.Option(help="One of: " + ", ".join(ATTENTIONS) + ".")] = "positions",
     family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
+    format_name: FormatName = None,
+    media_dir: MediaFolder = None,
+    dataset: DatasetNames = None,
     tolerance: Annotated[float | None, typer.Option(help="Largest difference of a loss that is none.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
@@ -33,9 +39,10 @@ def verify(
     if attention not in ATTENTIONS:
         raise UnknownName(kind="attention", name=attention, known=ATTENTIONS, where="verify")
     chosen = next(name for name in ATTENTIONS if name == attention)
+    corpus = opened(meta, format_name, media_dir, dataset)
     with progress_bar("comparing", limit) as progress:
         found = check(
-            meta,
+            corpus,
             processor,
             pack_size=pack_size,
             limit=limit,

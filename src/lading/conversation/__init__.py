@@ -1,15 +1,36 @@
 """Row → `Conversation` of typed parts. This room opens no media.
 
-sharegpt   from/value or role/content, with `<image>`, `<video>` and `<audio>` marks in the text
-openai     content as a list of parts
-alpaca     instruction, input and output in columns of their own
-layout     where a row keeps what, and what it calls roles
-shorten    where a conversation that is too long may end
-validate   what every conversation must have
+formats            the table of formats; one file for each:
+  sharegpt           messages (from/value or role/content) with `<image>`, `<video>` and `<audio>` marks in their text
+  llava              the same with one `image`, and line breaks around its mark
+  openai             messages of typed parts, media inside
+  trl                messages, media beside them, with bare parts or no places at all
+  prompt_completion  TRL's other form
+  alpaca             instruction, input and output in columns of their own
+  question_answer    question and answer in columns of their own
+  cauldron           pairs of user and assistant
+recognise          which of them a source is, by its first rows
+turns, parts       what they share: lists of messages, typed parts
+references         a medium as a row gives it
+layout             where a row keeps what, and what it calls roles
+shorten            where a conversation that is too long may end
+validate           what every conversation must have
+export             conversations as trainers pass them around
 """
 
+from lading.conversation.formats import FORMATS, Format, find_format, read_conversation
 from lading.conversation.layout import Layout
-from lading.conversation.sharegpt import read_conversation
+from lading.conversation.recognise import Recognised, recognise
 from lading.conversation.shorten import cuts, shorten
 
-__all__ = ["Layout", "cuts", "read_conversation", "shorten"]
+__all__ = [
+    "FORMATS",
+    "Format",
+    "Layout",
+    "Recognised",
+    "cuts",
+    "find_format",
+    "read_conversation",
+    "recognise",
+    "shorten",
+]

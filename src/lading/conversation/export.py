@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from lading.conversation import openai
+from lading.conversation import parts as typed_parts
 from lading.conversation.layout import ROLES, Layout
 from lading.conversation.references import read_medium
 from lading.conversation.validate import refuse_half_characters, refuse_leftovers, refuse_tools, validate
@@ -98,7 +98,7 @@ def _message(turn: object, waiting: Mapping[MediaKind, Iterator[Any]], where: st
             where=where,
         )
     given = [content] if isinstance(content, str) else list(content)
-    pieces = openai.pieces(given, where)
+    pieces = typed_parts.pieces(given, where)
     parts = [_part(piece, source, waiting, where) for piece, source in zip(pieces, given, strict=True)]
     return Message(role=_role(turn.get("role"), where), parts=tuple(parts))
 

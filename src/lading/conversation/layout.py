@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,15 @@ ROLES: Mapping[str, Role] = {
     "tool": "tool",
     "observation": "tool",
 }
+ROLE_TAGS: Mapping[str, Role] = {
+    "user_tag": "user",
+    "assistant_tag": "assistant",
+    "function_tag": "assistant",
+    "system_tag": "system",
+    "tool_tag": "tool",
+    "observation_tag": "tool",
+}
+"""Tags by which a source says what it calls a role."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,6 +48,17 @@ class Layout:
     columns: Mapping[str, str] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     media_dir: Path | None = None
+    format: str | None = None
+    """The format of its rows (`formats.FORMATS`); `None`: each row by its own columns."""
+
+    @property
+    def untagged(self) -> Layout:
+        """The same for messages that we wrote ourselves, in the usual words."""
+        return replace(self, tags={}) if self.tags else self
+
+    def column(self, name: str, usual: str = "") -> str:
+        """What the source calls a column."""
+        return self.columns.get(name, usual or name)
 
     def has_messages(self, row: Mapping[str, Any]) -> bool:
         """Whether a row has a column of messages."""
@@ -59,17 +79,15 @@ class Layout:
     def role(self, message: Mapping[str, Any], where: str) -> Role:
         """The role of a message, in our four words."""
         tag = str(_first(message, self.tags.get("role_tag"), ROLE_KEYS, "role", where))
-        named = {
-            self.tags[f"{role}_tag"]: role
-            for role in ("user", "assistant", "system", "tool")
-            if f"{role}_tag" in self.tags
-        }
-        roles: Mapping[str, Role] = {**ROLES, **named}  # type: ignore[dict-item]  # the keys above are the four roles
+        roles = {**ROLES, **self._own_roles()} if self.tags else ROLES
         if tag not in roles:
             raise SkipSample(
                 Reason.UNKNOWN_ROLE, found=f"role {tag!r}", wanted=f"one of {', '.join(sorted(roles))}", where=where
             )
         return roles[tag]
+
+    def _own_roles(self) -> dict[str, Role]:
+        return {self.tags[tag]: role for tag, role in ROLE_TAGS.items() if tag in self.tags}
 
     def content(self, message: Mapping[str, Any], where: str) -> Any:
         """What a message says."""

@@ -1,63 +1,39 @@
-"""OpenAI-style content: a list of typed parts in place of a string."""
+"""OpenAI: messages whose content is a list of typed parts, media inside them.
+
+    {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "ada.jpg"}},
+                                               {"type": "text", "text": "Who is this?"}]},
+                  {"role": "assistant", "content": "Ada."}]}
+
+`url` is a path or a data URL. Addresses on a network are refused by name, never fetched. `parts.py` lists the types.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lading.errors import Reason, SkipSample
-from lading.fields import MEDIA_KINDS, MediaKind
-from lading.records import MediaPart, Part
+from lading.conversation import parts
+from lading.conversation.layout import Layout
+from lading.conversation.sharegpt import contents, read
 
-_TYPES: Mapping[str, MediaKind] = {
-    **{kind: kind for kind in MEDIA_KINDS},
-    **{f"{kind}_url": kind for kind in MEDIA_KINDS},
-}
+__all__ = ["bare_media", "read", "signs"]
 
 
-def pieces(content: Sequence[Any], where: str) -> list[str | Part]:
-    """Text as strings, media as parts; a media part without a reference means the next one of the row's list.
+def signs(row: Mapping[str, Any], layout: Layout) -> bool:
+    """Whether some message of a row is a list of parts, none of which waits for a medium from beside.
 
-    >>> pieces([{"type": "text", "text": "hi"}, {"type": "image", "image": "a.jpg"}], "w")
-    ['hi', MediaPart(kind='image', reference='a.jpg', options={})]
+    >>> signs({"messages": [{"role": "assistant", "content": [{"type": "text", "text": "Ada."}]}]}, Layout())
+    True
     """
-    return [_piece(part, where) for part in content]
+    typed = any(isinstance(said, list) for said in contents(row, layout))
+    return typed and not bare_media(row, layout)
 
 
-def _piece(part: Any, where: str) -> str | Part:
-    if isinstance(part, str):
-        return part
-    if not isinstance(part, Mapping) or "type" not in part:
-        raise SkipSample(
-            Reason.BAD_ROW,
-            found=f"a content part as a {type(part).__name__} without a type",
-            wanted='{"type": "text", …}',
-            where=where,
-        )
-    kind = str(part["type"])
-    if kind == "text":
-        return _text(part.get("text"), where)
-    if kind not in _TYPES:
-        raise SkipSample(
-            Reason.BAD_ROW,
-            found=f"a content part of type {kind!r}",
-            wanted=f"text or one of {', '.join(_TYPES)}",
-            where=where,
-        )
-    return MediaPart(kind=_TYPES[kind], reference=_reference(part, kind))
+def bare_media(row: Mapping[str, Any], layout: Layout) -> bool:
+    """Whether a row has a media part without its medium."""
+    return any(part.get("type") in parts.TYPES and parts.reference(part) is None for part in _parts(row, layout))
 
 
-def _text(text: Any, where: str) -> str:
-    if not isinstance(text, str):
-        raise SkipSample(
-            Reason.BAD_ROW, found=f"a text part with {type(text).__name__} for its text", wanted="a string", where=where
-        )
-    return text
-
-
-def _reference(part: Mapping[str, Any], kind: str) -> Any:
-    for name in (kind, "path", "bytes", "url"):
-        value = part.get(name)
-        if value is not None:
-            return value.get("url") if isinstance(value, Mapping) and "url" in value else value
-    return None
+def _parts(row: Mapping[str, Any], layout: Layout) -> Iterator[Mapping[str, Any]]:
+    for said in contents(row, layout):
+        yield from (part for part in said if isinstance(part, Mapping)) if isinstance(said, list) else ()

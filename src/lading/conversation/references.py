@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote_to_bytes
 
 from lading.conversation.layout import Layout
 from lading.errors import Reason, SkipSample
@@ -18,6 +15,8 @@ from lading.records import MediaPart
 def read_medium(kind: MediaKind, value: Any, layout: Layout, where: str) -> MediaPart:
     """A medium as a row gives it: a path, bytes, an object, a list of frames, or a mapping of these with extras."""
     options: dict[str, Any] = {}
+    if isinstance(value, Mapping) and "array" in value:
+        return MediaPart(kind=kind, reference=value)  # a sound that `datasets` decoded already
     if isinstance(value, Mapping):
         options = {key: extra for key, extra in value.items() if key not in ("path", "bytes")}
         value = value.get("bytes") or value.get("path")
@@ -29,25 +28,15 @@ def read_medium(kind: MediaKind, value: Any, layout: Layout, where: str) -> Medi
 
 
 def _resolve(value: Any, layout: Layout, where: str) -> Any:
-    """A path against the media folder; a data URL as its bytes; an address and everything else as it is."""
+    """A path against the media folder; a data URL, an address and everything else as they are."""
     if not isinstance(value, str):
         return value
     if not value:
         raise SkipSample(Reason.BAD_ROW, found="an empty path for a medium", wanted="a file name", where=where)
     if value.startswith("data:"):
-        return _data_url(value, where)
+        return value
     if value.startswith("file://"):
         value = value.removeprefix("file://")
     if "://" in value[:16] or layout.media_dir is None:
         return value
     return str(layout.media_dir / Path(value))
-
-
-def _data_url(value: str, where: str) -> bytes:
-    header, _, body = value.partition(",")
-    try:
-        return base64.b64decode(body, validate=True) if header.endswith(";base64") else unquote_to_bytes(body)
-    except binascii.Error as error:
-        raise SkipSample(
-            Reason.CORRUPT_MEDIA, found=f"a data URL that is not base64 ({error})", wanted="base64", where=where
-        ) from error

@@ -52,6 +52,9 @@ class Tokenising(Protocol):
 class _Places:
     """The samples of a data set under their places in it: what `Samples` asks of a corpus."""
 
+    sources = ()
+    """No rows are read here: conversations come from the data set."""
+
     def __init__(self, dataset: Tokenising) -> None:
         self.dataset = dataset
 

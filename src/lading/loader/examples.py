@@ -90,17 +90,17 @@ class Examples(Sequence[Example]):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CorpusReader:
-    """Rows of a corpus → examples, each by its own source's columns, tags and media folder."""
+    """Rows of a corpus → examples, each by its own source's format, columns, tags and media folder."""
 
     corpus: Corpus
+    layouts: tuple[Layout, ...]
 
     def __call__(self, row: Row) -> Example:
         """One example; media stay references."""
-        config = self.corpus.config(row.key.index)
-        return read_example(row, Layout(columns=config.columns, tags=config.tags, media_dir=config.media_dir))
+        return read_example(row, self.layouts[self.corpus.locate(row.key.index)[0]])
 
 
 def read_example(row: Row, layout: Layout) -> Example:
-    """A ShareGPT, OpenAI or Alpaca row as an example, with the columns that ride along."""
+    """A row as an example, with the columns that ride along."""
     carried = {name: row.value[name] for name in CARRIED if name in row.value}
     return {**to_example(read_conversation(row, layout)), **carried}

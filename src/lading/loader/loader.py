@@ -21,6 +21,7 @@ from lading.loader.border import load_processor, read_layers, read_processor
 from lading.loader.config import LoaderConfig
 from lading.loader.counting.fingerprint import corpus_fingerprints
 from lading.loader.epoch import Epoch
+from lading.loader.opening import opened
 from lading.loader.packs import Collater, PackDataset
 from lading.loader.planning import Planning
 from lading.loader.ranks import with_rank
@@ -34,17 +35,18 @@ from lading.plan import PlanStats, plan_stats
 from lading.plan.file import load_plan
 from lading.plan.lanes import decoding_costs, share_out
 from lading.records import Batch, PackPlan, Work
-from lading.sources import Corpus, open_corpus
 
 
 class Loader:
     """Balanced, packed batches of a corpus for one model family.
 
-    `corpus` is a meta file, a `.jsonl`, `.json` or `.parquet` file, or a `Corpus`; `processor` is a transformers
-    processor, a folder, a hub id or `toy:NAME`. Options are those of `LoaderConfig`. Counting happens here, planning at
-    the start of every epoch; media are opened by the workers. `attention="mask"` for a model whose layers see
-    differently (Gemma, Step) needs its `model_config`. `plan` is a file of `lading plan --out`: its epoch is then not
-    planned again. `work` says what the model computes, where it is far from its family's usual shape.
+    `corpus` is a meta file, a `.jsonl`, `.json` or `.parquet` file, the folder of a data set, an open `Dataset` or a
+    `Corpus`; `format` and `media_dir` say how its rows are read and where its media are, where their first ones and the
+    meta file do not. `processor` is a transformers processor, a folder, a hub id or `toy:NAME`. Options are those of
+    `LoaderConfig`. Counting happens here, planning at the start of every epoch; media are opened by the workers.
+    `attention="mask"` for a model whose layers see differently (Gemma, Step) needs its `model_config`. `plan` is a file
+    of `lading plan --out`: its epoch is then not planned again. `work` says what the model computes, where it is far
+    from its family's usual shape.
 
         loader = Loader("corpus/meta.json", processor, pack_size=4096, num_workers=8)
         for batch in loader:
@@ -56,9 +58,11 @@ class Loader:
 
     def __init__(
         self,
-        corpus: str | Path | Corpus,
+        corpus: Any,
         processor: Any,
         *,
+        format: str | None = None,  # noqa: A002 - what users call it
+        media_dir: str | Path | None = None,
         family: str | None = None,
         model_config: Any = None,
         plan: str | Path | None = None,
@@ -68,7 +72,7 @@ class Loader:
     ) -> None:
         self.config = LoaderConfig.of(**with_rank(options))
         self.samples = Samples(
-            corpus=corpus if isinstance(corpus, Corpus) else open_corpus(corpus, cache=self.config.cache),
+            corpus=opened(corpus, self.config.cache, format, media_dir),
             border=read_processor(load_processor(processor), family),
             policy=SkipPolicy(strict=self.config.strict, watchdog=Watchdog(self.config.decode_seconds)),
             pixels=self.config.pixels,
@@ -215,7 +219,7 @@ class Loader:
     @cached_property
     def _fingerprints(self) -> dict[str, str]:
         """Of every source: a corpus of the same lengths may still be another."""
-        return corpus_fingerprints(self.samples.corpus)
+        return corpus_fingerprints(self.samples.corpus, self.samples.layouts)
 
     def _begin(self, epoch: int) -> None:
         """An epoch at its first step, with an empty ledger."""

@@ -14,6 +14,7 @@ import numpy as np
 from lading.errors import CorpusError
 from lading.loader.example_stats import Timing, collect
 from lading.loader.examples import CorpusReader, Example, Examples
+from lading.loader.layouts import source_layouts
 from lading.loader.ranks import with_rank
 from lading.loader.skip import SkipPolicy
 from lading.records import Dropped
@@ -67,16 +68,17 @@ def own_share(shard: bool, rank: int | None, world_size: int | None) -> tuple[in
 
 
 def open_mixture(path: str | Path, names: Sequence[str] | None, rank: int, world_size: int) -> Mixture:
-    """Open a meta file for one rank. No row is read yet."""
+    """Open a meta file for one rank. Of its rows, the first few of each data set are looked at."""
     corpus = open_corpus(path, names)
     if len(corpus) == 0:
         raise CorpusError(found=f"no rows in {corpus!r}", wanted="at least one to train on", where=str(path))
     numbers = share(corpus.ends, rank, world_size)
     edges = np.searchsorted(numbers, (0, *corpus.ends)).tolist()
     names = [source.config.name for source in corpus.sources]
+    reader = CorpusReader(corpus=corpus, layouts=source_layouts(corpus))
     return Mixture(
         rank=rank if world_size > 1 else None,
-        examples=Examples(rows=corpus, read=CorpusReader(corpus=corpus), numbers=numbers if world_size > 1 else None),
+        examples=Examples(rows=corpus, read=reader, numbers=numbers if world_size > 1 else None),
         places={name: range(*edge) for name, edge in zip(names, pairwise(edges), strict=True)},
         largest=largest_share(corpus.ends, world_size),
     )

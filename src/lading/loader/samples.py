@@ -14,6 +14,7 @@ from lading.family import Pixels
 from lading.fields import MEDIA_KINDS, MediaKind
 from lading.loader.border import Border
 from lading.loader.counting import Counting
+from lading.loader.layouts import source_layouts
 from lading.loader.skip import SkipPolicy
 from lading.media import pixels as media_pixels
 from lading.media.normalise import normalised
@@ -47,8 +48,12 @@ class Samples:
     """Samples of which only a part is used, because they are too long (`loader.truncation`)."""
     pixels: Pixels = "model"
     draft: bool = False
+    layouts: tuple[Layout, ...] = ()
+    """How the rows of each source are read; found out here, once, and carried along to workers."""
 
     def __post_init__(self) -> None:
+        if not self.layouts:
+            object.__setattr__(self, "layouts", source_layouts(self.corpus))
         if self.border.raw is None and (self.pixels == "uint8" or self.draft):
             raise ConfigError(
                 found=f"{'draft' if self.draft else 'uint8 pixels'} for {self.border.family.title}",
@@ -62,9 +67,7 @@ class Samples:
 
     def conversation(self, index: int) -> Conversation:
         """What sample `index` says, up to its cut if it has one."""
-        config = self.corpus.config(index)
-        layout = Layout(columns=config.columns, tags=config.tags, media_dir=config.media_dir)
-        whole = read_conversation(self.corpus.row(index), layout)
+        whole = read_conversation(self.corpus.row(index), self.layouts[self.corpus.locate(index)[0]])
         return shorten(whole, self.cuts[index]) if index in self.cuts else whole
 
     def outline(self, indices: Sequence[int]) -> list[Outline | Dropped]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import io
 import os
 import stat
@@ -9,30 +11,35 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import unquote_to_bytes
 
 from lading.errors import Reason, SkipSample
 from lading.records import MediaPart
 
+DATA_URL = "data:"
 SHOWN = 200
 """Characters of a name that messages show."""
 
 
 def readable(part: MediaPart) -> str | BinaryIO:
-    """A path that exists, or the bytes as a file.
+    r"""A path that exists, or the bytes as a file, those of a data URL too.
 
     >>> from lading.records import MediaPart
-    >>> readable(MediaPart(kind="image", reference=b"...")).read()
-    b'...'
+    >>> readable(MediaPart(kind="image", reference="data:image/png;base64,iVBORw==")).read()
+    b'\x89PNG'
     """
     reference = part.reference
     if isinstance(reference, bytes):
         return io.BytesIO(reference)
+    if isinstance(reference, str) and reference.startswith(DATA_URL):
+        return io.BytesIO(_data_bytes(part, reference))
     if isinstance(reference, (str, Path)):
         if "://" in str(reference)[:16]:
+            # Fetched, it would be fetched by every worker in every epoch, and be another one tomorrow.
             raise SkipSample(
                 Reason.UNSUPPORTED_MEDIA,
                 found=f"{part.kind} address {name_of(part)}",
-                wanted="a file on disk, or bytes",
+                wanted="a file on disk, or bytes (nothing is fetched: download it first, and give its path)",
             )
         _refuse_odd_files(part, reference)
         return str(reference)
@@ -41,6 +48,16 @@ def readable(part: MediaPart) -> str | BinaryIO:
         found=f"{part.kind} given as {type(reference).__name__}",
         wanted="a path, bytes or a decoded object of its kind",
     )
+
+
+def _data_bytes(part: MediaPart, url: str) -> bytes:
+    header, _, body = url.partition(",")
+    try:
+        return base64.b64decode(body, validate=True) if header.endswith(";base64") else unquote_to_bytes(body)
+    except (binascii.Error, ValueError) as error:
+        raise SkipSample(
+            Reason.CORRUPT_MEDIA, found=f"{part.kind} {name_of(part)} that is not base64 ({error})", wanted="base64"
+        ) from error
 
 
 def _refuse_odd_files(part: MediaPart, path: str | Path) -> None:
@@ -65,6 +82,8 @@ _ODD = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a sock
 def name_of(part: MediaPart) -> str:
     """How to call a medium in a message."""
     reference = part.reference
+    if isinstance(reference, str) and reference.startswith(DATA_URL):
+        return f"<data URL of {len(reference):,} characters>"
     if isinstance(reference, (str, Path)):
         name = str(reference)
         return name if len(name) <= SHOWN else f"{name[:SHOWN]}…"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.cache import Cache
-from lading.errors import ConfigError, CorpusError
+from lading.errors import ConfigError, UnknownName
 from lading.records import Row, SampleKey
 from lading.sources.elements import begins_array
+from lading.sources.hub import open_hub
 from lading.sources.json_array import JsonArrayFile, load_json
 from lading.sources.jsonl import JsonlFile
 from lading.sources.meta import SourceConfig, read_meta
@@ -44,6 +45,10 @@ class RowFile(Protocol):
 
     def read(self, number: int) -> Mapping[str, Any]:
         """One row's value, or `SkipSample`."""
+        ...
+
+    def fingerprint(self) -> str:
+        """What tells one state of it from another."""
         ...
 
 
@@ -112,34 +117,65 @@ class Corpus:
         return SampleKey(index=index, source=source.config.name, where=source.file.where(row))
 
 
-def open_corpus(path: str | Path, dataset_names: Sequence[str] | None = None, *, cache: Cache = True) -> Corpus:
-    """Open a meta file, a JSON array, a JSONL or a Parquet file. Rows are not read yet.
+def open_corpus(
+    path: Any,
+    dataset_names: Sequence[str] | None = None,
+    *,
+    cache: Cache = True,
+    format: str | None = None,  # noqa: A002 - what users call it
+    media_dir: str | Path | None = None,
+) -> Corpus:
+    """Open a meta file, a JSON array, a JSONL or a Parquet file, the folder of a data set, or an open `Dataset`.
 
-    Where the rows of a large file begin is found once and kept: beside it, in the folder `cache` names, or nowhere.
+    Rows are not read yet. Where the rows of a large file begin is found once and kept: beside it, in the folder `cache`
+    names, or nowhere. `format` and `media_dir` hold for every source, whatever a meta file says.
 
     >>> open_corpus("nowhere.jsonl")
     Traceback (most recent call last):
         ...
     lading.errors.CorpusError: found no file nowhere.jsonl; wanted a JSONL file; nothing was read
     """
+    if not isinstance(path, (str, Path)):
+        return _of_dataset(path, format, media_dir)
     path = Path(path)
-    if path.suffix == ".json" and not begins_array(path) and isinstance(load_json(path), dict):
+    if path.is_file() and path.suffix == ".json" and not begins_array(path) and isinstance(load_json(path), dict):
         configs = read_meta(path, dataset_names)
     else:
-        configs = (SourceConfig(name=path.stem, file=path, media_dir=path.parent),)
-    return Corpus.of([_open_source(config, cache) for config in configs])
+        for name in dataset_names or ():
+            if name != path.stem:
+                raise UnknownName(kind="data set", name=name, known=(path.stem,), where=str(path))
+        configs = (SourceConfig(name=path.stem, file=path, media_dir=path if path.is_dir() else path.parent),)
+    return Corpus.of([_open_source(_said(config, format, media_dir), cache) for config in configs])
+
+
+def _said(config: SourceConfig, name: str | None, media_dir: str | Path | None) -> SourceConfig:
+    folder = config.media_dir if media_dir is None else Path(media_dir)
+    return replace(config, format=name or config.format, media_dir=folder)
+
+
+def _of_dataset(dataset: Any, name: str | None, media_dir: str | Path | None) -> Corpus:
+    rows = open_hub(dataset)
+    config = _said(SourceConfig(name="dataset", file=Path(rows.name)), name, media_dir)
+    return Corpus.of([Source(config=config, file=rows)])
 
 
 def _open_source(config: SourceConfig, cache: Cache) -> Source:
-    file = _open_file(config.file, cache)
-    return Source(config=config, file=file, chosen=choose(len(file), config.sample_ratio))
+    file = _open_hub(config) if config.hub or config.file.is_dir() else _open_file(config.file, cache)
+    ratio = config.sample_ratio if config.num_samples is None else config.num_samples / max(1, len(file))
+    return Source(config=config, file=file, chosen=choose(len(file), ratio))
+
+
+def _open_hub(config: SourceConfig) -> RowFile:
+    asked = {"name": config.subset, "data_dir": config.folder}
+    options = {name: value for name, value in asked.items() if value is not None}
+    return open_hub(str(config.file), config.split, options=options)
 
 
 def _open_file(path: Path, cache: Cache) -> RowFile:
     if path.suffix not in KINDS:
-        raise ConfigError(found=f"a file named {path.name}", wanted=f"one ending in {' or '.join(KINDS)}")
-    if path.is_dir():
-        raise CorpusError(found=f"a folder {path}", wanted="a file")
+        raise ConfigError(
+            found=f"a file named {path.name}", wanted=f"one ending in {' or '.join(KINDS)}, or the folder of a data set"
+        )
     return KINDS[path.suffix](path, cache=cache)
 
 

@@ -27,6 +27,8 @@ class HubRows:
     dataset: Any
     name: str
     split: str
+    features: Any = None
+    """How stored values become Python's, media left as they are; `None` where a transform of the user's own does it."""
     sampling_rates: Mapping[str, int] = field(default_factory=dict)
     """Columns of sound that ask for a rate of their own."""
 
@@ -39,8 +41,15 @@ class HubRows:
 
     def read(self, number: int) -> Mapping[str, Any]:
         """One row's value, media undecoded."""
-        value: Mapping[str, Any] = self.dataset[number]
+        found = self.dataset[number]
+        value: Mapping[str, Any] = (
+            found if self.features is None else self.features.decode_example(found.to_pylist()[0])
+        )
         return value
+
+    def fingerprint(self) -> str:
+        """What tells one state of the data set from another, in the words of `datasets`."""
+        return str(self.dataset._fingerprint)
 
     def key(self, number: int) -> SampleKey:
         """The name of a row, without reading it."""
@@ -54,9 +63,14 @@ class HubRows:
 
 
 def open_hub(
-    path_or_dataset: Any, split: str = "train", *, columns: Sequence[str], options: Mapping[str, Any] | None = None
+    path_or_dataset: Any,
+    split: str = "train",
+    *,
+    columns: Sequence[str] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> HubRows:
-    """The rows of a split, with just these columns. `split` may be cut: `train[:10]`, `train[50%:]`, `train+test`.
+    """The rows of a split, with just these columns, or all. `split` may be cut: `train[:10]`, `train[50%:]`,
+    `train+test`.
 
     An open `Dataset` has one split, whatever its name: of `split`, only the cut is applied to it.
 
@@ -68,6 +82,7 @@ def open_hub(
     library = _library()
     name = str(path_or_dataset) if isinstance(path_or_dataset, (str, Path)) else type(path_or_dataset).__name__
     opened = _opened(library, path_or_dataset, split, dict(options or {}))
+    columns = opened.column_names if columns is None else columns
     missing = [column for column in columns if column not in opened.column_names]
     if missing:
         raise ConfigError(
@@ -84,7 +99,12 @@ def open_hub(
         for column, feature in chosen.features.items()
         if isinstance(feature, library.Audio) and feature.sampling_rate
     }
-    return HubRows(dataset=_undecoded(library, chosen), name=name, split=split, sampling_rates=rates)
+    if chosen.format["type"] == "custom":
+        return HubRows(dataset=_undecoded(library, chosen), name=name, split=split, sampling_rates=rates)
+    # Other formats would put tensors where text and bytes belong. Arrow's own values are decoded by nobody.
+    stored = chosen.with_format("arrow")
+    features = library.Features({column: _as_stored(library, own) for column, own in chosen.features.items()})
+    return HubRows(dataset=stored, name=name, split=split, features=features, sampling_rates=rates)
 
 
 def _opened(library: Any, given: Any, split: str, options: dict[str, Any]) -> Any:
@@ -142,14 +162,29 @@ def _name_alone(split: str) -> str:
 
 
 def _undecoded(library: Any, dataset: Any) -> Any:
-    """The same rows with media as they are stored. A transform of the user's own is kept; other formats would put
-    tensors where text and bytes belong.
-    """
-    plain = dataset if dataset.format["type"] == "custom" else dataset.with_format(None)
+    """The same rows, through the user's own transform, which gets media as they are stored."""
+    plain = dataset
     for column, feature in dataset.features.items():
-        if isinstance(feature, (library.Image, library.Audio, library.Video)):
+        if isinstance(feature, _media(library)):
             plain = plain.cast_column(column, replace(feature, decode=False))
     return plain
+
+
+def _as_stored(library: Any, feature: Any) -> Any:
+    """A feature that leaves media undecoded, however deep they lie: lists of pictures, parts of messages."""
+    if isinstance(feature, _media(library)):
+        return replace(feature, decode=False)
+    if isinstance(feature, dict):
+        return {name: _as_stored(library, own) for name, own in feature.items()}
+    if isinstance(feature, list):
+        return [_as_stored(library, own) for own in feature]
+    if isinstance(feature, (library.List, library.LargeList)):
+        return replace(feature, feature=_as_stored(library, feature.feature))
+    return feature
+
+
+def _media(library: Any) -> Any:
+    return (library.Image, library.Audio, library.Video)
 
 
 def _library() -> Any:

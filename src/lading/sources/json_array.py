@@ -13,6 +13,7 @@ from typing import Any
 from lading.cache import Cache
 from lading.errors import CorpusError, Reason, SkipSample
 from lading.sources.elements import SPACE, scan_elements
+from lading.sources.fingerprint import file_fingerprint
 from lading.sources.mapped import Mapped, MappedRows
 from lading.sources.parsing import excerpt
 
@@ -73,6 +74,10 @@ class JsonArrayFile:
                 where=self.where(number),
             )
         return value
+
+    def fingerprint(self) -> str:
+        """What tells one state of the file from another."""
+        return file_fingerprint(self.path)
 
     @cached_property
     def _elements(self) -> list[Any] | MappedRows:

@@ -9,6 +9,7 @@ from typing import Any
 
 from lading.cache import Cache
 from lading.errors import CorpusError
+from lading.sources.fingerprint import file_fingerprint
 from lading.sources.lines import NEWLINE, scan_lines
 from lading.sources.mapped import Mapped, MappedRows
 from lading.sources.parsing import parse_row
@@ -42,6 +43,10 @@ class JsonlFile:
         """Parse one row."""
         text = self._rows.text(number)
         return parse_row(text.rstrip(b"\r\n"), file=str(self.path), line=self._rows.piece(number) + 1)
+
+    def fingerprint(self) -> str:
+        """What tells one state of the file from another."""
+        return file_fingerprint(self.path)
 
     @cached_property
     def _rows(self) -> MappedRows:

@@ -1,6 +1,11 @@
 """The meta file: which data sets make up a corpus, and how each is read.
 
-{"receipts": {"file_name": "receipts.jsonl", "media_dir": "pictures", "sample_ratio": 0.5}}
+{"receipts": {"file_name": "receipts.jsonl", "media_dir": "pictures", "sample_ratio": 0.5},
+ "charts": {"file_name": "charts", "split": "train[:1000]", "format": "question_answer"},
+ "scans": {"hf_hub_url": "somebody/scans", "subset": "english", "num_samples": 5000}}
+
+`file_name` is a file, or the folder of a data set that `datasets` understands. `format` is a name of
+`lading.conversation.FORMATS`; without it, the first rows show it. LLaMA-Factory's own file is read, too.
 """
 
 from __future__ import annotations
@@ -13,11 +18,23 @@ from types import NoneType
 from typing import Any
 
 from lading.errors import ConfigError, UnknownName
+from lading.sources.dataset_info import is_dataset_info, translated
 from lading.sources.json_array import load_json
 
-OPTIONS = ("file_name", "columns", "tags", "media_dir", "sample_ratio")
-COLUMNS = ("messages", "images", "videos", "audios")
-TAGS = ("role_tag", "content_tag", "user_tag", "assistant_tag", "system_tag", "tool_tag")
+PLACES = ("file_name", "hf_hub_url")
+TEXTS = ("media_dir", "format", "subset", "split", "folder")
+OPTIONS = (*PLACES, *TEXTS, "columns", "tags", "sample_ratio", "num_samples")
+MEDIA = ("images", "videos", "audios")
+COLUMNS = (
+    *("messages", *MEDIA, "system", "tools"),
+    *("prompt", "completion", "query", "response", "history"),
+    *("question", "answer", "texts"),
+)
+"""Columns that a source may have under another name; what each is called here."""
+TAGS = (
+    *("role_tag", "content_tag"),
+    *("user_tag", "assistant_tag", "function_tag", "system_tag", "tool_tag", "observation_tag"),
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,10 +43,22 @@ class SourceConfig:
 
     name: str
     file: Path
+    """A file or a folder; for a data set of the hub, its id."""
+    hub: bool = False
+    """Whether it is to be had from the hub."""
+    subset: str | None = None
+    split: str = "train"
+    """Of a folder or a data set of the hub; it may be cut: `train[:1000]`."""
+    folder: str | None = None
+    """The folder inside a data set of the hub."""
+    format: str | None = None
+    """The format of the rows; `None`: their first ones show it."""
     columns: Mapping[str, str] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     media_dir: Path | None = None
     sample_ratio: float = 1.0
+    num_samples: int | None = None
+    """How many samples are used, whatever their ratio."""
 
 
 def read_meta(path: Path, dataset_names: Sequence[str] | None = None) -> tuple[SourceConfig, ...]:
@@ -44,6 +73,8 @@ def read_meta(path: Path, dataset_names: Sequence[str] | None = None) -> tuple[S
             raise UnknownName(kind="data set", name=name, known=entries, where=str(path))
     if len(set(dataset_names or ())) != len(dataset_names or ()):
         raise ConfigError(found=f"a data set named twice in {list(dataset_names or ())}", wanted="each once")
+    if is_dataset_info(path, entries):
+        entries = translated(path, entries, dataset_names)
     problems = [problem for name, entry in entries.items() for problem in _problems(name, entry)]
     if problems:
         raise ConfigError(found="; ".join(problems), consequence="nothing was read", where=str(path))
@@ -54,16 +85,23 @@ def read_meta(path: Path, dataset_names: Sequence[str] | None = None) -> tuple[S
 def _problems(name: str, entry: object) -> list[str]:
     if not isinstance(entry, dict):
         return [f"{name}: a {type(entry).__name__} where an object belongs"]
-    problems = [] if isinstance(entry.get("file_name"), str) else [f"{name}: no file_name"]
+    problems = [] if sum(isinstance(entry.get(place), str) for place in PLACES) == 1 else [_no_place(name, entry)]
     problems += _unknown(name, "option", entry, OPTIONS)
     problems += _unknown(name, "column", entry.get("columns", {}), COLUMNS)
     problems += _unknown(name, "tag", entry.get("tags", {}), TAGS)
     ratio = entry.get("sample_ratio", 1.0)
     if not isinstance(ratio, (int, float)) or isinstance(ratio, bool) or not 0 <= ratio < math.inf:
         problems.append(f"{name}: sample_ratio {ratio!r} where a number from 0 up belongs")
-    if not isinstance(entry.get("media_dir", ""), (str, NoneType)):
-        problems.append(f"{name}: media_dir {entry['media_dir']!r} where a folder belongs")
-    return problems
+    count = entry.get("num_samples")
+    if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 0):
+        problems.append(f"{name}: num_samples {count!r} where a whole number from 0 up belongs")
+    wrong = [option for option in TEXTS if not isinstance(entry.get(option), (str, NoneType))]
+    return [*problems, *(f"{name}: {option} {entry[option]!r} where a name belongs" for option in wrong)]
+
+
+def _no_place(name: str, entry: Mapping[str, Any]) -> str:
+    both = all(place in entry for place in PLACES)
+    return f"{name}: both {' and '.join(PLACES)}, where one belongs" if both else f"{name}: no file_name"
 
 
 def _unknown(name: str, kind: str, given: Any, known: Sequence[str]) -> list[str]:
@@ -82,12 +120,18 @@ def _no_name(kind: str, value: object) -> bool:
 
 
 def _config(name: str, entry: Mapping[str, Any], folder: Path) -> SourceConfig:
-    media_dir = entry.get("media_dir")
+    media_dir, hub = entry.get("media_dir"), entry.get("hf_hub_url")
     return SourceConfig(
         name=name,
-        file=folder / entry["file_name"],
+        file=Path(hub) if hub else folder / entry["file_name"],
+        hub=bool(hub),
+        subset=entry.get("subset"),
+        split=entry.get("split") or "train",
+        folder=entry.get("folder"),
+        format=entry.get("format"),
         columns=dict(entry.get("columns", {})),
         tags=dict(entry.get("tags", {})),
         media_dir=folder / media_dir if media_dir else None,
         sample_ratio=float(entry.get("sample_ratio", 1.0)),
+        num_samples=entry.get("num_samples"),
     )

@@ -18,6 +18,7 @@ from typing import Any
 
 from lading.cache import Cache
 from lading.errors import CorpusError, MissingDependency, Reason, SkipSample
+from lading.sources.fingerprint import file_fingerprint
 
 logger = logging.getLogger(__name__)
 
@@ -68,6 +69,10 @@ class ParquetFile:
             ) from error
         value: Mapping[str, Any] = row[0]
         return value
+
+    def fingerprint(self) -> str:
+        """What tells one state of the file from another."""
+        return file_fingerprint(self.path)
 
     def _group(self, number: int) -> Any:
         groups = self._groups

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from lading.conversation.layout import Layout
-from lading.conversation.sharegpt import read_conversation
+from lading.conversation.turns import read_turns
 from lading.errors import Reason, SkipSample
 from lading.records import Conversation, Row
 
@@ -36,7 +36,7 @@ def read(row: Row) -> Conversation:
     else:
         picture = _picture(given, row.key.where)
         pictures = [] if picture is None else [picture] * max(1, _marks(turns))
-    return read_conversation(Row(key=row.key, value={"conversations": turns, "images": pictures}), Layout())
+    return read_turns(Row(key=row.key, value={"images": pictures}), turns, Layout())
 
 
 def _turns(row: Row) -> list[Any]:

@@ -31,7 +31,8 @@ def write_annotated(samples: Samples, table: LengthTable, folder: Path) -> Path:
     """
     folder.mkdir(parents=True, exist_ok=True)
     meta: dict[str, Any] = {}
-    for source, end in zip(samples.corpus.sources, samples.corpus.ends, strict=True):
+    corpus = samples.corpus
+    for source, layout, end in zip(corpus.sources, samples.layouts, corpus.ends, strict=True):
         config, path = source.config, folder / f"{source.config.name}.jsonl"
         if path.exists() and path.samefile(config.file):
             raise ConfigError(found=f"a copy that would take the place of {path}", wanted="a folder of its own")
@@ -44,7 +45,9 @@ def write_annotated(samples: Samples, table: LengthTable, folder: Path) -> Path:
             "file_name": path.name,
             "columns": dict(config.columns),
             "tags": dict(config.tags),
+            "format": layout.format,
             "sample_ratio": config.sample_ratio,
+            "num_samples": config.num_samples,
             **where,
         }
     (folder / META).write_text(json.dumps(meta, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.cache import Cache, cache_folder
+from lading.conversation import Layout
 from lading.errors import ConfigError, Reason
 from lading.lengths.rows import Counted, merge
 from lading.lengths.store import Store
@@ -62,6 +63,7 @@ class Share:
     """What a corpus uses of one source."""
 
     source: Source
+    layout: Layout
     first: int
     """The number of its first sample."""
     rows: NDArray[np.int64]
@@ -70,11 +72,11 @@ class Share:
     """A sample of each of these rows."""
 
     @classmethod
-    def of(cls, source: Source, first: int) -> Share:
+    def of(cls, source: Source, layout: Layout, first: int) -> Share:
         """What is used of a source that begins at sample `first`."""
         every = np.arange(len(source), dtype=np.int64)
         rows, places = (every, every) if source.chosen is None else np.unique(source.chosen, return_index=True)
-        return cls(source=source, first=first, rows=rows, indices=first + places)
+        return cls(source=source, layout=layout, first=first, rows=rows, indices=first + places)
 
     def chunks(self, asked: NDArray[np.bool_]) -> Iterator[Chunk]:
         """The rows that are asked for, as many at a time as are counted together."""
@@ -98,12 +100,12 @@ class Counting:
     def run(self) -> Count:
         """Count what is not known yet."""
         corpus, shares = self.samples.corpus, []
-        for source, end in zip(corpus.sources, corpus.ends, strict=True):
-            shares.append(Share.of(source, first=end - len(source)))
+        for source, layout, end in zip(corpus.sources, self.samples.layouts, corpus.ends, strict=True):
+            shares.append(Share.of(source, layout, first=end - len(source)))
         facts = processor_facts(self.samples.border) if self.cache else None
         if self.cache and facts is None:
             logger.warning("lengths are not kept: the processor does not say what it is set to")
-        stores = [self._store(share.source, facts) for share in shares]
+        stores = [self._store(share, facts) for share in shares]
         with Helpers(self.samples, self.workers) as helpers:
             done = [self._counted(share, store, helpers) for share, store in zip(shares, stores, strict=True)]
         return Count(
@@ -114,7 +116,7 @@ class Counting:
 
     def _counted(self, share: Share, store: Store | None, helpers: Helpers) -> tuple[Counted, int]:
         """The lengths of a source, and how many of its rows were counted for it."""
-        kept, parts = self._kept(share.source, store)
+        kept, parts = self._kept(share, store)
         known = merge([kept, parts])
         _, found = known.places(share.rows)
         strict = self.samples.policy.strict
@@ -129,29 +131,30 @@ class Counting:
         news = {row for row, own in fresh.refused.items() if known.refused.get(row) != own}
         if store is not None and (news or len(parts) or len(fresh) > len(fresh.refused)):
             known = merge([known, fresh])
-            keeper.seal(known, share.source)
+            keeper.seal(known, share)
         return known if store is not None else fresh, len(fresh)
 
-    def _kept(self, source: Source, store: Store | None) -> tuple[Counted, Counted]:
+    def _kept(self, share: Share, store: Store | None) -> tuple[Counted, Counted]:
         """What was counted to the end before, and what an interrupted count left."""
         if store is None:
             return Counted(), Counted()
         kept, notes = store.read()
-        changed = not unchanged(source, notes.get("witnesses", {}))
+        changed = not unchanged(share.source, share.layout, notes.get("witnesses", {}))
         if changed:
-            logger.warning("media of %s changed since they were counted; it is counted again", source.config.name)
+            logger.warning("media of %s changed since they were counted; it is counted again", share.source.config.name)
         if changed or self.again:
             # An interrupted count must not go on with half of the old.
             store.forget()
             return Counted(), Counted()
         return kept, store.read_parts()
 
-    def _store(self, source: Source, facts: dict[str, Any] | None) -> Store | None:
-        config = source.config
-        if not self.cache or facts is None or not config.file.is_file():
+    def _store(self, share: Share, facts: dict[str, Any] | None) -> Store | None:
+        config = share.source.config
+        named = None if self.cache is True or not self.cache else Path(self.cache)
+        # A data set of the hub has no place of its own: its lengths are kept where a folder was named for them.
+        if not self.cache or facts is None or not (named or config.file.exists()):
             return None
-        named = None if self.cache is True else Path(self.cache)
-        facts = {**facts, **source_facts(config)}
+        facts = {**facts, **source_facts(share.source, share.layout)}
         folder = (named or cache_folder(config.file)) / f"{config.file.stem}-{digest(facts)}"
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -163,7 +166,7 @@ class Counting:
                 ) from error
             logger.warning("lengths are not kept: %s cannot be written to (%s)", folder, error.strerror)
             return None
-        about = {"file": config.file.name, "rows": len(source.file), "facts": facts}
+        about = {"file": config.file.name, "rows": len(share.source.file), "facts": facts}
         return Store(folder=folder, about=about, file=str(config.file))
 
 
@@ -181,9 +184,9 @@ class _Keeper:
             self._write(self.store.write_part, merge(self.pieces[self._kept :]))
             self._kept, self._time = len(self.pieces), time.monotonic()
 
-    def seal(self, counted: Counted, source: Source) -> None:
+    def seal(self, counted: Counted, share: Share) -> None:
         if self.store is not None:
-            self._write(self.store.seal, counted, {"witnesses": remember(source, counted)})
+            self._write(self.store.seal, counted, {"witnesses": remember(share.source, share.layout, counted)})
 
     def _write(self, write: Callable[..., None], *what: Any) -> None:
         # A full disk is no reason to stop: the lengths are known, they are only not kept.

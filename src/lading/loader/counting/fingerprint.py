@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date
 from functools import cache, partial
@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import lading
+from lading.conversation import Layout
 from lading.loader.border import Border
-from lading.sources import Corpus, SourceConfig
-from lading.sources.fingerprint import file_fingerprint
+from lading.sources import Corpus
+from lading.sources.corpus import Source
 
 VERSION = 1
 """Of the cache's own format."""
@@ -32,6 +33,7 @@ COUNTING = (
     "lengths/",
     "loader/border.py",
     "loader/counting/",
+    "loader/layouts.py",
     "loader/samples.py",
     "media/",
     "records/",
@@ -41,20 +43,24 @@ COUNTING = (
 """Our own code that has a say in a length."""
 
 
-def source_facts(config: SourceConfig) -> dict[str, Any]:
+def source_facts(source: Source, layout: Layout) -> dict[str, Any]:
     """A data file and how it is read. Its media folder is named as seen from the file: both may be moved together."""
-    folder = config.media_dir
+    folder = layout.media_dir
     return {
-        "data": file_fingerprint(config.file),
-        "columns": dict(config.columns),
-        "tags": dict(config.tags),
-        "media_dir": os.path.relpath(folder, config.file.parent) if folder else None,
+        "data": source.file.fingerprint(),
+        "format": layout.format,
+        "columns": dict(layout.columns),
+        "tags": dict(layout.tags),
+        "media_dir": os.path.relpath(folder, source.config.file.parent) if folder else None,
     }
 
 
-def corpus_fingerprints(corpus: Corpus) -> dict[str, str]:
+def corpus_fingerprints(corpus: Corpus, layouts: Sequence[Layout]) -> dict[str, str]:
     """A fingerprint of every source, by name."""
-    return {source.config.name: digest(source_facts(source.config)) for source in corpus.sources}
+    return {
+        source.config.name: digest(source_facts(source, layout))
+        for source, layout in zip(corpus.sources, layouts, strict=True)
+    }
 
 
 def processor_facts(border: Border) -> dict[str, Any] | None:

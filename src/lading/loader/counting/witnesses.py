@@ -23,25 +23,23 @@ WITNESSES = 64
 """Rows of a source whose media are remembered."""
 
 
-def remember(source: Source, counted: Counted) -> dict[str, list[int]]:
+def remember(source: Source, layout: Layout, counted: Counted) -> dict[str, list[int]]:
     """The sizes of the media of a few rows, by row."""
     records = counted.records
     shown = records["row"][(records["images"] > 0) | (records["videos"] > 0) | (records["audios"] > 0)]
     if not len(shown):
         return {}
     chosen = np.unique(np.linspace(0, len(shown) - 1, WITNESSES).round().astype(int))
-    return {str(row): _media_bytes(source, row) for row in shown[chosen].tolist()}
+    return {str(row): _media_bytes(source, layout, row) for row in shown[chosen].tolist()}
 
 
-def unchanged(source: Source, remembered: Mapping[str, list[int]]) -> bool:
+def unchanged(source: Source, layout: Layout, remembered: Mapping[str, list[int]]) -> bool:
     """Whether those media are of the same sizes still."""
-    return all(_media_bytes(source, int(row)) == sizes for row, sizes in remembered.items())
+    return all(_media_bytes(source, layout, int(row)) == sizes for row, sizes in remembered.items())
 
 
-def _media_bytes(source: Source, row: int) -> list[int]:
-    config = source.config
-    key = SampleKey(index=row, source=config.name, where=source.file.where(row))
-    layout = Layout(columns=config.columns, tags=config.tags, media_dir=config.media_dir)
+def _media_bytes(source: Source, layout: Layout, row: int) -> list[int]:
+    key = SampleKey(index=row, source=source.config.name, where=source.file.where(row))
     try:
         conversation = read_conversation(Row(key=key, value=source.file.read(row)), layout)
     except SkipSample:

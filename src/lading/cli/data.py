@@ -1,0 +1,43 @@
+"""What every command that reads a corpus is told about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lading.cli.show import errors
+from lading.conversation import FORMATS, Layout
+from lading.sources import Corpus, open_corpus
+
+FormatName = Annotated[
+    str | None,
+    typer.Option("--format", help="Read rows as one of: " + ", ".join(FORMATS) + ". Without it, by their first rows."),
+]
+MediaFolder = Annotated[
+    Path | None, typer.Option("--media-dir", help="Where media are, in place of what META says.", file_okay=False)
+]
+DatasetNames = Annotated[
+    list[str] | None, typer.Option("--dataset", help="A data set of META; may be given again. Without it, all.")
+]
+
+
+def opened(
+    meta: Path, format_name: str | None = None, media_dir: Path | None = None, datasets: list[str] | None = None
+) -> Corpus:
+    """The corpus that a command was asked for."""
+    return open_corpus(meta, datasets or None, format=format_name, media_dir=media_dir)
+
+
+def print_formats(corpus: Corpus, layouts: tuple[Layout, ...]) -> None:
+    """One line for each source, on the error stream: what its rows are read as."""
+    for source, layout in zip(corpus.sources, layouts, strict=True):
+        if layout.format is not None:
+            line = f"{source.config.name}: read as {layout.format} ({FORMATS[layout.format].title})"
+            errors.print(line, markup=False, style="dim")
+
+
+def formats(corpus: Corpus, layouts: tuple[Layout, ...]) -> dict[str, str | None]:
+    """The same for programs."""
+    return {source.config.name: layout.format for source, layout in zip(corpus.sources, layouts, strict=True)}

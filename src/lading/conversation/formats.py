@@ -1,0 +1,109 @@
+"""The formats that rows come in. Adding one is a file of its own and a line here.
+
+Formats in the first half are varieties of messages: they share their columns, and what tells them apart is a sign in
+some of the rows. Each of the others has columns of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lading.conversation import alpaca, cauldron, llava, openai, prompt_completion, question_answer, sharegpt, trl
+from lading.conversation.layout import MESSAGE_COLUMNS, Layout
+from lading.errors import UnknownName
+from lading.records import Conversation, Row
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Format:
+    """One way to write a conversation down. Law: `lacks`, `signs` and `read` look at one row, and open nothing."""
+
+    name: str
+    title: str
+    """What it is, in a few words."""
+    columns: tuple[str, ...]
+    """The columns it is known by."""
+    lacks: Callable[[Mapping[str, Any], Layout], tuple[str, ...]]
+    """What keeps a row from being this; nothing where it is."""
+    read: Callable[[Row, Layout], Conversation]
+    signs: Callable[[Mapping[str, Any], Layout], bool] | None = None
+    """Of a variety of messages: whether a row shows that it is this one."""
+
+
+def _variety(name: str, title: str, *, read: Any, signs: Any) -> Format:
+    return Format(name=name, title=title, columns=MESSAGE_COLUMNS, lacks=sharegpt.lacks, read=read, signs=signs)
+
+
+MESSAGES = (
+    _variety("sharegpt", "messages with marks in their text", read=sharegpt.read, signs=sharegpt.signs),
+    _variety("llava", "messages with one `image` beside them", read=llava.read, signs=llava.signs),
+    _variety("openai", "messages of typed parts, media inside", read=openai.read, signs=openai.signs),
+    _variety("trl", "messages, media beside them, no marks", read=trl.read, signs=trl.signs),
+)
+COLUMNS = (
+    Format(
+        name="prompt_completion",
+        title="a prompt and a completion",
+        columns=tuple(prompt_completion.ROLES),
+        lacks=prompt_completion.lacks,
+        read=prompt_completion.read,
+    ),
+    Format(
+        name="alpaca",
+        title="an instruction and its output",
+        columns=tuple(alpaca.NEEDED.values()),
+        lacks=alpaca.lacks,
+        read=alpaca.read,
+    ),
+    Format(
+        name="question_answer",
+        title="a question and its answer",
+        columns=tuple(question_answer.SIDES),
+        lacks=question_answer.lacks,
+        read=question_answer.read,
+    ),
+    Format(
+        name="cauldron",
+        title="pairs of user and assistant texts",
+        columns=(cauldron.COLUMN,),
+        lacks=cauldron.lacks,
+        read=cauldron.read,
+    ),
+)
+FORMATS: Mapping[str, Format] = {own.name: own for own in (*MESSAGES, *COLUMNS)}
+
+
+def find_format(name: str, where: str = "") -> Format:
+    """A format by its name.
+
+    >>> find_format("lava")
+    Traceback (most recent call last):
+        ...
+    lading.errors.UnknownName: found format 'lava'; wanted one of alpaca, …; did you mean 'llava'?
+    """
+    if name not in FORMATS:
+        raise UnknownName(kind="format", name=name, known=FORMATS, where=where)
+    return FORMATS[name]
+
+
+def read_conversation(row: Row, layout: Layout) -> Conversation:
+    """The conversation a row holds; `SkipSample` when marks and media, roles or turns do not fit.
+
+    >>> from lading.records import SampleKey
+    >>> row = Row(key=SampleKey(index=0, source="s", where="d.jsonl:1"), value={
+    ...     "conversations": [{"from": "human", "value": "Who?<image>"}, {"from": "gpt", "value": "Ada."}],
+    ...     "images": ["ada.jpg"]})
+    >>> [part.kind for part in read_conversation(row, Layout()).media]
+    ['image']
+    """
+    name = layout.format or _by_columns(row.value, layout)
+    return FORMATS[name].read(row, layout)
+
+
+def _by_columns(row: Mapping[str, Any], layout: Layout) -> str:
+    """For a row that comes alone: by the columns it has."""
+    if layout.has_messages(row):
+        return "sharegpt"
+    return next((own.name for own in COLUMNS if not own.lacks(row, layout)), "sharegpt")

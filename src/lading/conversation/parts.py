@@ -1,0 +1,80 @@
+"""Content as a list of typed parts in place of a string, as OpenAI, Qwen and TRL write it.
+
+{"type": "text", "text": "Who?"}
+{"type": "image_url", "image_url": {"url": "ada.jpg"}}                  also video_url, audio_url; a data URL too
+{"type": "input_audio", "input_audio": {"data": "UklGR…", "format": "wav"}}
+{"type": "image", "image": "ada.jpg"}                                   also {"path": …}, {"bytes": …}, {"url": …}
+{"type": "image"}                                                       the next one of the row's own list
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lading.errors import Reason, SkipSample
+from lading.fields import MEDIA_KINDS, MediaKind
+from lading.records import MediaPart, Part
+
+SOUND = "input_audio"
+TYPES: Mapping[str, MediaKind] = {
+    **{kind: kind for kind in MEDIA_KINDS},
+    **{f"{kind}_url": kind for kind in MEDIA_KINDS},
+    SOUND: "audio",
+}
+"""Types of parts that show or play something."""
+
+
+def pieces(content: Sequence[Any], where: str) -> list[str | Part]:
+    """Text as strings, media as parts; a media part without a reference means the next one of the row's list.
+
+    >>> pieces([{"type": "text", "text": "hi"}, {"type": "image", "image": "a.jpg"}], "w")
+    ['hi', MediaPart(kind='image', reference='a.jpg', options={})]
+    """
+    return [_piece(part, where) for part in content]
+
+
+def _piece(part: Any, where: str) -> str | Part:
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, Mapping) or "type" not in part:
+        raise SkipSample(
+            Reason.BAD_ROW,
+            found=f"a content part as a {type(part).__name__} without a type",
+            wanted='{"type": "text", …}',
+            where=where,
+        )
+    kind = str(part["type"])
+    if kind == "text":
+        return _text(part.get("text"), where)
+    if kind not in TYPES:
+        raise SkipSample(
+            Reason.BAD_ROW,
+            found=f"a content part of type {kind!r}",
+            wanted=f"text or one of {', '.join(TYPES)}",
+            where=where,
+        )
+    return MediaPart(kind=TYPES[kind], reference=reference(part))
+
+
+def _text(text: Any, where: str) -> str:
+    if not isinstance(text, str):
+        raise SkipSample(
+            Reason.BAD_ROW, found=f"a text part with {type(text).__name__} for its text", wanted="a string", where=where
+        )
+    return text
+
+
+def reference(part: Mapping[str, Any]) -> Any:
+    """The medium inside a part, as it is given; `None` where there is none.
+
+    >>> reference({"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}})
+    'data:audio/wav;base64,UklGRg=='
+    """
+    for name in (str(part["type"]), "path", "bytes", "url"):
+        value = part.get(name)
+        if isinstance(value, Mapping) and isinstance(value.get("data"), str):
+            return f"data:audio/{value.get('format') or 'wav'};base64,{value['data']}"
+        if value is not None:
+            return value.get("url") if isinstance(value, Mapping) and "url" in value else value
+    return None

@@ -1,0 +1,97 @@
+"""First rows → the format of a source. A pure function: the same rows, the same answer.
+
+First the columns: the format that most rows have all of. Then, where these are messages, the variety that most rows
+show a sign of; text alone shows none, and reads the same in all of them.
+
+    row 1   conversations, image     messages   a sign of llava
+    row 2   conversations            messages   no sign             → llava
+    row 3   id                       nothing fits; it will be dropped by name
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lading.conversation.formats import COLUMNS, FORMATS, MESSAGES, Format
+from lading.conversation.layout import Layout
+from lading.errors import CorpusError
+
+ROWS = 20
+"""Rows that are looked at."""
+SHOWN = 12
+"""Columns that a message names."""
+ALIKE = 0.8
+"""How much a column's name is like another's, for a misspelt one."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recognised:
+    """What format rows have, and how sure that is."""
+
+    format: Format
+    fitting: int
+    """Rows that have all it wants."""
+    looked: int
+    also: tuple[str, ...] = ()
+    """Other formats that as many rows could be."""
+
+
+def recognise(rows: Sequence[Mapping[str, Any]], layout: Layout, where: str = "") -> Recognised:
+    """The format of a source by its first rows; `CorpusError` where none fits any of them.
+
+    >>> recognise([{"prompt": "Who?", "completion": "Ada."}], Layout()).format.name
+    'prompt_completion'
+    >>> recognise([{"instruction": "Who?", "result": "Ada."}], Layout(), "d.json")
+    Traceback (most recent call last):
+        ...
+    lading.errors.CorpusError: found columns instruction, result; wanted one of sharegpt …; … [d.json]
+    """
+    groups = (MESSAGES[0], *COLUMNS)
+    fitting = _counts(groups, lambda own, row: not own.lacks(row, layout), rows)
+    most = max(fitting.values())
+    if not most:
+        raise _nothing_fits(rows, layout, where)
+    chosen, *others = [name for name, count in fitting.items() if count == most]
+    if chosen == MESSAGES[0].name:
+        shown = _counts(MESSAGES, lambda own, row: own.signs is not None and own.signs(row, layout), rows)
+        clearest = max(shown.values())
+        # Where all of a source is text, they are all the same: it is called by the first.
+        chosen, *alike = [name for name, count in shown.items() if count == clearest] if clearest else [chosen]
+        others = [*alike, *others]
+    return Recognised(format=FORMATS[chosen], fitting=most, looked=len(rows), also=tuple(others))
+
+
+def _counts(
+    formats: Sequence[Format], holds: Callable[[Format, Mapping[str, Any]], bool], rows: Sequence[Mapping[str, Any]]
+) -> dict[str, int]:
+    return {own.name: sum(holds(own, row) for row in rows) for own in formats}
+
+
+def _nothing_fits(rows: Sequence[Mapping[str, Any]], layout: Layout, where: str) -> CorpusError:
+    columns = list(dict.fromkeys(str(name) for row in rows for name in row))
+    shown = ", ".join(columns[:SHOWN]) + (" …" if len(columns) > SHOWN else "")
+    return CorpusError(
+        found=f"columns {shown or '(none)'}",
+        wanted=f"one of {', '.join(FORMATS)}",
+        consequence=f"{_nearest(rows, layout)}; a meta file's `format` and `columns` say how rows are read",
+        where=where,
+    )
+
+
+def _nearest(rows: Sequence[Mapping[str, Any]], layout: Layout) -> str:
+    """The format of which a row has some column, or one that is spelt alike, and the least is missing."""
+    near = [
+        (len(lacking), own.name, lacking)
+        for own in (MESSAGES[0], *COLUMNS)
+        for row in rows
+        for name in own.columns
+        if difflib.get_close_matches(name, [str(column) for column in row], n=1, cutoff=ALIKE)
+        for lacking in [own.lacks(row, layout)]
+    ]
+    if not near:
+        return "none is near"
+    _, name, lacking = min(near, key=lambda one: one[0])
+    return f"nearest is {name}, which lacks {' and '.join(lacking)}"

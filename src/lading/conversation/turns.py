@@ -1,0 +1,164 @@
+"""A list of messages → `Conversation`: what all formats have in common.
+
+A message says text with marks in it (`<image>`, `<video>`, `<audio>`), each of which takes the next medium from the
+row's lists, or a list of typed parts (`parts.py`), which may hold their media themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from lading.conversation import parts as typed_parts
+from lading.conversation.layout import Layout
+from lading.conversation.references import read_medium
+from lading.conversation.validate import refuse_half_characters, refuse_leftovers, refuse_tools, validate
+from lading.errors import Reason, SkipSample
+from lading.fields import MEDIA_KINDS, MediaKind
+from lading.records import Conversation, MediaPart, Message, Part, Row, TextPart
+
+MARKS: Mapping[str, MediaKind] = {f"<{kind}>": kind for kind in MEDIA_KINDS}
+ALONE = re.compile("(" + "|".join(MARKS) + ")")
+WITH_BREAKS = re.compile("\n?(" + "|".join(MARKS) + ")\n?")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Manners:
+    """What formats do differently with the same messages."""
+
+    marks: re.Pattern[str] = ALONE
+    """What stands for a medium in text: the mark alone, or with the line breaks around it."""
+    kinds: Mapping[str, MediaKind] = field(default_factory=lambda: MARKS)
+    """Which list a mark takes its medium from."""
+    unplaced_first: bool = False
+    """Whether media that nothing in the text speaks of go before the first user's words, all of them."""
+
+
+USUAL = Manners()
+
+
+def read_turns(row: Row, messages: Any, layout: Layout, manners: Manners = USUAL) -> Conversation:
+    """The conversation these messages hold with the row's media; `SkipSample` when they do not fit together."""
+    where = row.key.where
+    listed = as_list(messages)
+    if listed is None:
+        raise SkipSample(
+            Reason.BAD_ROW, found=f"messages as a {type(messages).__name__}", wanted="a list of messages", where=where
+        )
+    refuse_tools(row.value, listed, where, layout.column("tools"))
+    reader = _Reader(
+        layout=layout,
+        manners=manners,
+        waiting={kind: iter(layout.media(row.value, kind)) for kind in MEDIA_KINDS},
+        where=where,
+    )
+    turns = tuple(reader.message(message) for message in listed)
+    if manners.unplaced_first and not any(isinstance(part, MediaPart) for turn in turns for part in turn.parts):
+        turns = reader.with_all_first(turns)
+    turns = _with_system_column(turns, row.value.get(layout.column("system")))
+    for kind, rest in reader.waiting.items():
+        refuse_leftovers(kind, len(list(rest)), where)
+    return validate(Conversation(key=row.key, messages=turns))
+
+
+def as_list(messages: Any) -> list[Any] | tuple[Any, ...] | None:
+    """Messages as they are stored → a list: columns of their own (as `datasets` may store them) or JSON text, too.
+
+    >>> as_list({"from": ["human", "gpt"], "value": ["Hi", "Ho"]})
+    [{'from': 'human', 'value': 'Hi'}, {'from': 'gpt', 'value': 'Ho'}]
+    >>> as_list("Hi") is None
+    True
+    """
+    if isinstance(messages, str) and messages.lstrip().startswith("["):
+        try:
+            messages = json.loads(messages)
+        except ValueError:
+            return None
+    if isinstance(messages, Mapping) and messages and all(isinstance(own, list) for own in messages.values()):
+        if len({len(own) for own in messages.values()}) > 1:
+            return None
+        return [dict(zip(messages, values, strict=True)) for values in zip(*messages.values(), strict=True)]
+    return messages if isinstance(messages, (list, tuple)) else None
+
+
+def _with_system_column(turns: tuple[Message, ...], system: Any) -> tuple[Message, ...]:
+    """A system prompt in a column of its own goes first, unless the messages have one."""
+    if not isinstance(system, str) or not system or (turns and turns[0].role == "system"):
+        return turns
+    return (Message(role="system", parts=(TextPart(text=system),)), *turns)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Reader:
+    """One row's messages, and its media that wait for their places."""
+
+    layout: Layout
+    manners: Manners
+    waiting: Mapping[MediaKind, Iterator[Any]]
+    where: str
+
+    def message(self, message: object) -> Message:
+        if not isinstance(message, Mapping):
+            raise SkipSample(
+                Reason.BAD_ROW, found=f"a message as a {type(message).__name__}", wanted="an object", where=self.where
+            )
+        role = self.layout.role(message, self.where)
+        content = self.layout.content(message, self.where)
+        pieces: list[str | Part] = typed_parts.pieces(content, self.where) if isinstance(content, list) else [content]
+        # Beside typed media, a mark in the text is a word like any other.
+        marked = not any(isinstance(piece, MediaPart) for piece in pieces)
+        found: list[Part] = []
+        for piece in pieces:
+            if isinstance(piece, str):
+                refuse_half_characters(piece, self.where)
+                found += self._split(piece) if marked else [TextPart(text=piece)]
+            elif isinstance(piece, MediaPart):
+                found.append(self._placed(piece))
+            else:
+                raise SkipSample(
+                    Reason.BAD_ROW,
+                    found=f"message content as a {type(piece).__name__}",
+                    wanted="text, or a list of parts",
+                    where=self.where,
+                )
+        return Message(role=role, parts=tuple(found))
+
+    def with_all_first(self, turns: tuple[Message, ...]) -> tuple[Message, ...]:
+        """The turns with every medium that waits before the first user's words."""
+        place = next((place for place, turn in enumerate(turns) if turn.role == "user"), None)
+        if place is None:
+            return turns
+        shown = [
+            read_medium(kind, value, self.layout, self.where) for kind, rest in self.waiting.items() for value in rest
+        ]
+        first = replace(turns[place], parts=(*shown, *turns[place].parts))
+        return (*turns[:place], first, *turns[place + 1 :])
+
+    def _split(self, text: str) -> list[Part]:
+        found: list[Part] = []
+        for piece in self.manners.marks.split(text):
+            if piece in MARKS:
+                found.append(self._next_medium(self.manners.kinds[piece]))
+            elif piece:
+                found.append(TextPart(text=piece))
+        return found
+
+    def _placed(self, part: MediaPart) -> MediaPart:
+        """A typed part with its medium in it, or, without one, the next of the row's list."""
+        if part.reference is None:
+            return self._next_medium(part.kind)
+        return read_medium(part.kind, part.reference, self.layout, self.where)
+
+    def _next_medium(self, kind: MediaKind) -> MediaPart:
+        value = next(self.waiting[kind], None)
+        if value is None:
+            raise SkipSample(
+                Reason.MARKS_WITHOUT_MEDIA,
+                found=f"more <{kind}> marks than {kind}s",
+                wanted="one for each mark",
+                where=self.where,
+            )
+        return read_medium(kind, value, self.layout, self.where)
