@@ -1,4 +1,4 @@
-"""What each rank has to do in a few steps, planned in three ways: `python -m docs.figures.balance` writes `balance.svg`.
+"""What ranks have to do in a few steps, planned in three ways: `python -m docs.figures.balance` writes `balance.svg`.
 
 The lengths are made here: half text, half conversations with one to six pictures. The costs and the places of the packs
 are those of `lading.plan`; nothing is drawn that was not planned.
@@ -54,7 +54,9 @@ def picture() -> str:
     made = {name: costs_of(plan) for name, plan in plans(lengths()).items()}
     parts = legend(LEFT, 22, {"one": "all work", "two": "attention", "three": "vision", "idle": "waiting"})
     parts.append(
-        text(LEFT, 48, f"A bar for each of {RANKS} ranks, in the first {STEPS} steps. Below: how much longer", faint=True)
+        text(
+            LEFT, 48, f"A bar for each of {RANKS} ranks, in the first {STEPS} steps. Below: how much longer", faint=True
+        )
     )
     parts.append(text(LEFT, 65, "all steps take than if the ranks had equal shares of this kind of work.", faint=True))
     for column, (panel, colour) in enumerate(PANELS.items()):

@@ -12,7 +12,8 @@ text { fill: #3d4752; font: 13px system-ui, sans-serif }
 .one { fill: #3f72b5 } .two { fill: #d98a2b } .three { fill: #2b9a83 } .four { fill: #a1519f } .paper { fill: #ffffff }
 @media (prefers-color-scheme: dark) {
   text { fill: #d5dbe2 } .faint { fill: #9aa5b1 } .line { stroke: #9aa5b1 } .idle { fill: #9aa5b1; opacity: .22 }
-  .one { fill: #6d9bdc } .two { fill: #e5a552 } .three { fill: #45b59d } .four { fill: #c27fc0 } .paper { fill: #1e2129 }
+  .one { fill: #6d9bdc } .two { fill: #e5a552 } .three { fill: #45b59d } .four { fill: #c27fc0 }
+  .paper { fill: #1e2129 }
 }
 """
 
@@ -28,7 +29,9 @@ def svg(width: int, height: int, *, title: str, parts: list[str]) -> str:
 def text(x: float, y: float, words: str, *, anchor: str = "start", faint: bool = False, size: int = 13) -> str:
     """A line of text."""
     name = ' class="faint"' if faint else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{name} style="font-size: {size}px">{escape(words)}</text>'
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{name} style="font-size: {size}px">{escape(words)}</text>'
+    )
 
 
 def box(x: float, y: float, width: float, height: float, name: str, tip: str = "") -> str:

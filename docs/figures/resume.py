@@ -43,7 +43,9 @@ def picture() -> str:
     for number, packs, repeats in found:
         if number != before:
             parts += [line(x + GAP / 2 - 14, TOP - 12, x + GAP / 2 - 14, TOP + most * CELL + 4)]
-            parts.append(text(x + GAP / 2 - 14, TOP + most * CELL + 22, "interrupted", anchor="middle", faint=True, size=12))
+            parts.append(
+                text(x + GAP / 2 - 14, TOP + most * CELL + 22, "interrupted", anchor="middle", faint=True, size=12)
+            )
             x += GAP - 20
         for rank, pack in enumerate(packs):
             y = TOP + rank * CELL
@@ -52,7 +54,12 @@ def picture() -> str:
             label = text(x + CELL / 2 - 3, y + 25, str(pack), anchor="middle", size=15)
             parts.append(label if repeat else label.replace("<text ", '<text class="paper" ', 1))
         x, before = x + CELL, number
-    return svg(max(640, round(x) + 40), TOP + most * CELL + 40, title="An epoch carried on with other numbers of ranks", parts=parts)
+    return svg(
+        max(640, round(x) + 40),
+        TOP + most * CELL + 40,
+        title="An epoch carried on with other numbers of ranks",
+        parts=parts,
+    )
 
 
 if __name__ == "__main__":

@@ -199,11 +199,16 @@ def markdown(doc: str) -> str:
     2
     ```
     """
-    blocks = re.split(r"\n\s*\n", inspect.cleandoc(doc)) if doc.strip() else []
-    shaped = [_block(block) for block in blocks]
-    joined = "\n\n".join(shaped)
-    # An example, or a drawing, with an empty line inside is still one.
-    return re.sub(r"\n```\n\n```(?:text|pycon)\n", "\n\n", joined)
+    shaped: list[str] = []
+    for block in re.split(r"\n\s*\n", inspect.cleandoc(doc)) if doc.strip() else ():
+        made = _block(block)
+        kind = made.split("\n", 1)[0]
+        if kind.startswith("```") and shaped and shaped[-1].startswith(f"{kind}\n"):
+            # An example, or a drawing, with an empty line inside is still one.
+            shaped[-1] = shaped[-1].removesuffix("```") + "\n" + made.removeprefix(f"{kind}\n")
+        else:
+            shaped.append(made)
+    return "\n\n".join(shaped)
 
 
 def _block(block: str) -> str:

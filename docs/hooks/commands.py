@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import inspect
 import re
+from pathlib import Path
 from typing import Any
 
 import typer
 
 INTRODUCTION = """# The command
 
-This page is made of the commands themselves, when the site is built. `lading COMMAND --help` says the same in a terminal.
+This page is made of the commands themselves, when the site is built. `lading COMMAND --help` says the same.
 
-Results go to the output stream (`--json` prints them for programs), everything else to the error stream. The exit code is
-0 where all is well, 1 where the answer is no (nothing to train on, packed is not unpacked …), and 2 where the command
-could not do its work; a line says why.
+Results go to the output stream (`--json` prints them for programs), everything else to the error stream. The exit
+code is 0 where all is well, 1 where the answer is no (nothing to train on, packed is not unpacked …), and 2 where the
+command could not do its work; a line says why.
 """
+
+
+KINDS = {int: "N", float: "X", Path: "PATH"}
+"""What stands for a value, by its type."""
 
 
 def page() -> str:
@@ -70,7 +75,9 @@ def _place(own: Any) -> str:
 
 def _kind(own: Any) -> str:
     """What stands behind an option: nothing behind a flag."""
-    return "" if own.is_flag or own.count else str(own.name).split("_")[-1].upper()
+    if own.is_flag or own.count:
+        return ""
+    return own.metavar or KINDS.get(own.type_descriptor.annotation, "NAME")
 
 
 def _default(own: Any) -> str:

@@ -17,9 +17,10 @@ processor = lading.toy.processor("qwen3_vl")  # yours: AutoProcessor.from_pretra
 print(lading.families.read_off(processor).title)
 ```
 
-`family="qwen3_vl"` (`--family qwen3_vl`) names it where the class does not tell. A processor that nobody declared is read
-off itself, as long as it has a chat template, with a word in the log about what was found; pictures alone work then.
-`toy:NAME` stands for a small processor made on the spot, without a network. [Adding one](../add-a-family.md) is one file.
+`family="qwen3_vl"` (`--family qwen3_vl`) names it where the class does not tell. A processor that nobody declared is
+read off itself, as long as it has a chat template, with a word in the log about what was found; pictures alone work
+then. `toy:NAME` stands for a small processor made on the spot, without a network. [Adding one](../add-a-family.md) is
+one file.
 """
 
 
