@@ -55,21 +55,27 @@ def picture() -> str:
     parts = legend(LEFT, 22, {"one": "all work", "two": "attention", "three": "vision", "idle": "waiting"})
     parts.append(
         text(
-            LEFT, 48, f"A bar for each of {RANKS} ranks, in the first {STEPS} steps. Below: how much longer", faint=True
+            LEFT,
+            48,
+            f"A bar for each of {RANKS} ranks, in the first {STEPS} steps. Below: how much longer",
+            faint=True,
+            size=15,
         )
     )
-    parts.append(text(LEFT, 65, "all steps take than if the ranks had equal shares of this kind of work.", faint=True))
+    parts.append(
+        text(LEFT, 65, "all steps take than if the ranks had equal shares of this kind of work.", faint=True, size=15)
+    )
     for column, (panel, colour) in enumerate(PANELS.items()):
         scale = HEIGHT / max(costs[panel][:STEPS].max() for costs in made.values())
         for row, (way, costs) in enumerate(made.items()):
             x, y = LEFT + column * COLUMN, TOP + row * ROW
             if not column:
-                parts.append(text(x, y + 12, way))
+                parts.append(text(x, y + 12, way, size=15))
             for step in range(STEPS):
                 left = x + step * (RANKS * BAR + GAP)
                 parts += _step(costs[panel][step], x=left, bottom=y + 24 + HEIGHT, scale=scale, colour=colour)
             longer = 100 * (straggler_factor(costs[panel]) - 1)
-            parts.append(text(x, y + 42 + HEIGHT, f"{panel}: {longer:.1f} % longer"))
+            parts.append(text(x, y + 43 + HEIGHT, f"{panel}: {longer:.1f} % longer", size=15))
     title = f"Work of {RANKS} ranks in {STEPS} steps, planned in three ways"
     return svg(LEFT + len(PANELS) * COLUMN, TOP + len(made) * ROW, title=title, parts=parts)
 

@@ -50,9 +50,11 @@ def _section(command: Any, path: tuple[str, ...]) -> str:
 
 
 def _usage(path: tuple[str, ...], arguments: list[Any], options: list[Any]) -> str:
+    if len(path) == 1:
+        return f"{path[0]} [OPTIONS] COMMAND"
     words = [*path, *(_place(own) for own in arguments)]
     words += [f"{own.opts[0]} {_kind(own)}".strip() for own in options if own.required]
-    return " ".join([*words, "COMMAND" if len(path) == 1 else "", "[OPTIONS]"]).replace("  ", " ")
+    return " ".join([*words, "[OPTIONS]"])
 
 
 def _table(kind: str, own: list[Any]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import lading
-from docs.hooks import api, commands
+from docs.hooks import api, commands, tables
 from tests.support.shared import ROOT
 
 pytestmark = pytest.mark.xdist_group("site")
@@ -107,6 +107,12 @@ def test_the_reference_names_every_option_of_every_command(site: Path) -> None:
         for parameter in command.params:
             for option in parameter.opts:
                 assert f"<code>{option if option.startswith('-') else option.upper()}</code>" in shown
+
+
+def test_the_example_of_the_families_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", tables.families_page(), re.DOTALL)
+    exec(compile(code, "families", "exec"), {})
+    assert capsys.readouterr().out == "Qwen3-VL\n"
 
 
 def test_docstrings_become_markdown() -> None:
