@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SIZE ?= full
 READY := $(VENV)/.ready
 
-.PHONY: help install demo test bench check format clean
+.PHONY: help install demo test bench docs check format clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -27,6 +27,9 @@ test: $(READY) ## run all tests
 bench: $(READY) ## ours against the reference, side by side; SIZE=small to see that it works
 	$(BIN)/python -m benchmarks.run $(if $(filter small,$(SIZE)),--small)
 
+docs: $(READY) ## build the documentation into site/; a broken link or a missing page fails
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 check: $(READY) ## formatter, linter, strict types, import contract
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -38,4 +41,4 @@ format: $(READY) ## let the formatter and linter mend what they can
 	$(BIN)/ruff check --fix .
 
 clean: ## remove the environment and everything made
-	rm -rf $(VENV) demo-out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) demo-out site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -40,6 +40,11 @@ print(json.dumps({"samples": samples, "seconds": seconds, "peak_bytes": peak, "i
                   "packs": len(plan), "fill": fill}))
 """
 
+STYLE = (
+    "<style>text{fill:#3d4752}circle{fill:#3566b8}polyline{stroke:#3566b8}"
+    "@media(prefers-color-scheme:dark){text{fill:#d5dbe2}circle{fill:#6d9bdc}polyline{stroke:#6d9bdc}}</style>"
+)
+
 
 def main() -> None:
     """Plan every size up to the most, and draw the time."""
@@ -90,16 +95,16 @@ def picture(results: list[dict[str, float]]) -> str:
         for size in sizes
     ]
     points = " ".join(f"{x(size):.1f},{y(time):.1f}" for size, time in zip(sizes, times, strict=True))
-    lines.append(f'<polyline points="{points}" fill="none" stroke="#3566b8" stroke-width="2"/>')
+    lines.append(f'<polyline points="{points}" fill="none" stroke-width="2"/>')
     lines += [
-        f'<circle cx="{x(size):.1f}" cy="{y(time):.1f}" r="4" fill="#3566b8"/>'
+        f'<circle cx="{x(size):.1f}" cy="{y(time):.1f}" r="4"/>'
         f'<text x="{x(size) + 8:.1f}" y="{y(time) + 14:.1f}" font-size="11">{short(result["seconds"])} s,'
         f" {result['peak_bytes'] / 2**30:.1f} GiB</text>"
         for size, time, result in zip(sizes, times, results, strict=True)
     ]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="system-ui, sans-serif"'
-        f' font-size="12" fill="#5b6673"><title>Time to plan, by number of samples</title>{"".join(lines)}'
+        f' font-size="12"><title>Time to plan, by number of samples</title>{STYLE}{"".join(lines)}'
         f'<text x="{(left + width - 90) / 2}" y="{height - 8}" text-anchor="middle">samples</text></svg>\n'
     )
 

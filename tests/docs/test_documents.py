@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+import typer
 
+from lading.cli.app import app
 from tests.docs.own_data import lay_out
 from tests.support.shared import ROOT
 
@@ -13,8 +15,17 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 def blocks(page: Path, language: str) -> list[str]:
     """Fenced blocks of one language, those inside list items dedented."""
-    found = re.findall(rf"^( *)```{language}\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    return ["\n".join(line.removeprefix(indent) for line in body.splitlines()) for indent, body in found]
+    return [code for code, _ in blocks_and_outputs(page, language)]
+
+
+def blocks_and_outputs(page: Path, language: str) -> list[tuple[str, str | None]]:
+    """Each with what stands right below it as its output, where something does."""
+    fence = rf"^( *)```{language}\n(.*?)^ *```\n(?:\n```text\n(.*?)^```)?"
+    found = re.findall(fence, page.read_text(encoding="utf-8") + "\n", re.DOTALL | re.MULTILINE)
+    return [
+        ("\n".join(line.removeprefix(indent) for line in body.splitlines()), output or None)
+        for indent, body, output in found
+    ]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name)
@@ -25,10 +36,13 @@ def test_python_runs(
     if page.name == "README.md":
         lay_out(tmp_path)
     namespace: dict[str, object] = {}
-    for code in blocks(page, "python"):
+    printed = ""
+    for code, shown in blocks_and_outputs(page, "python"):
         exec(compile(code, str(page), "exec"), namespace)
-    if page.name == "README.md":
         printed = capsys.readouterr().out.strip()
+        if shown is not None:
+            assert printed == shown.strip(), f"{page.name} shows another output than its code prints"
+    if page == ROOT / "README.md":
         assert printed in page.read_text(encoding="utf-8"), "the README shows another ledger than its code prints"
 
 
@@ -43,14 +57,41 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_every_option_of_the_readme_exists() -> None:
     from typer.testing import CliRunner
 
-    from lading.cli.app import app
-
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for command in ("count", "plan", "verify", "families", "demo"):
         line = next(line for line in text.splitlines() if line.startswith(f"lading {command}"))
         shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
         for option in re.findall(r"--[a-z-]+", line):
             assert option in shown
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_of_a_page_exists(page: Path) -> None:
+    """Commands in shell blocks, and in text between back-ticks, with every option they name."""
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]  # a group's
+    text = page.read_text(encoding="utf-8")
+    lines = [line for block in blocks(page, "sh") for line in block.splitlines()]
+    lines += re.findall(r"`(lading [a-z][^`\n]*)`", text)
+    for line in lines:
+        words = line.split("#")[0].split()
+        if words[:1] != ["lading"] or words[1] not in commands:
+            assert words[:1] != ["lading"] or words[1].isupper(), f"{page.name}: no command {line!r}"
+            continue
+        known = {name for own in commands[words[1]].params for name in own.opts} | {"--help"}
+        named = re.findall(r"(?<![\w-])--?[a-z][a-z-]*", line.split("#")[0])
+        assert set(named) <= known, f"{page.name}: {line!r} names {sorted(set(named) - known)}"
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/*.md")), ids=lambda page: page.name)
+def test_every_page_begins_with_what_one_gets_and_shows_how(page: Path) -> None:
+    """A heading, then words, then something to run, before the reader has to scroll."""
+    text = page.read_text(encoding="utf-8")
+    if "This page is being written." in text:
+        pytest.skip("not written yet")
+    assert re.match(r"# .+\n\n[A-Z`\[*]", text), f"{page.name} begins with something else than a sentence"
+    first = re.search(r"^ *```(python|sh|yaml|json)", text, re.MULTILINE)
+    assert first is not None, f"{page.name} shows no example"
+    assert text[: first.start()].count("\n") < 40, f"{page.name} shows its first example too late"
 
 
 def test_every_name_of_the_pages_is_mapped() -> None:

@@ -1,5 +1,5 @@
 """`python -m lading.cli` is the command too."""
 
-from lading.cli.app import main
+from lading.cli import main
 
 main()

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import sys
 
-import typer
-
 from lading.cli.count import count
 from lading.cli.demo import demo
 from lading.cli.families import families
 from lading.cli.plan import plan
 from lading.cli.show import errors
+from lading.cli.speech import Commands, ask
 from lading.cli.verify import verify
 from lading.errors import LadingError
 
-app = typer.Typer(
+app = Commands(
     name="lading",
     help="Conversations with images, video and sound → balanced, packed, resumable training batches.",
     no_args_is_help=True,
@@ -22,6 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.callback()(ask)
 app.command()(demo)
 app.command()(count)
 app.command()(plan)

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from lading.cli.data import DatasetNames, FormatName, MediaFolder, formats, opened, print_formats
-from lading.cli.show import check_writable, console, errors, print_json, progress_bar
+from lading.cli.show import check_writable, console, print_json, remark
 from lading.loader import Samples, load_processor, read_processor
 from lading.loader.counting import Count, Counting
 from lading.loader.counting.annotated_copy import write_annotated
@@ -52,22 +52,20 @@ def count(
     if not as_json:
         print_formats(corpus, samples.layouts)
     started = time.monotonic()
-    with progress_bar("counting", len(samples)) as progress:
-        counting = Counting(samples=samples, workers=workers, cache=out or True, again=again, progress=progress)
-        counted = counting.run()
+    counted = Counting(samples=samples, workers=workers, cache=out or True, again=again).run()
     seconds = time.monotonic() - started
     copy = write_annotated(samples, counted.table, annotate) if annotate is not None else None
     said = {**_summary(counted, seconds), **({"annotated": str(copy)} if copy else {})}
     if as_json:
         print_json({"family": border.family.name, "formats": formats(corpus, samples.layouts), **said})
         return
-    console.print(_table(said))
-    for entry in counted.table.dropped[:SHOWN]:
-        errors.print(f"dropped {entry.key.where}: {entry.detail}", markup=False, style="yellow")
+    dropped = counted.table.dropped
+    for entry in dropped[:SHOWN]:
+        remark(f"dropped {entry.key.where}: {entry.detail}")
+    if len(dropped) > SHOWN:
+        remark(f"… and {len(dropped) - SHOWN:,} more; lading plan --ledger FILE names them all")
     folders = sorted({str(folder.parent) for folder in counted.folders if folder is not None})
-    console.print(f"Kept in {', '.join(folders) or 'no folder'}; {seconds:.1f} s.", style="dim")
-    if copy is not None:
-        console.print(f"Rows with their counts: {copy}", style="dim")
+    console.print(_table(said, folders))
 
 
 def _summary(counted: Count, seconds: float) -> dict[str, Any]:
@@ -93,7 +91,7 @@ def _totals(table: LengthTable, own: Any) -> dict[str, int]:
     }
 
 
-def _table(said: dict[str, Any]) -> Table:
+def _table(said: dict[str, Any], folders: list[str]) -> Table:
     table = Table(title="Lengths", title_justify="left", title_style="bold", header_style="dim")
     for name in ("source", "samples", "tokens", "trained on", "of media", "dropped", "counted", "kept"):
         table.add_column(name, justify="left" if name == "source" else "right")
@@ -104,8 +102,12 @@ def _table(said: dict[str, Any]) -> Table:
     total = said["total"]
     shown = {"images": "images", "videos": "clips", "frames": "frames of clips", "audios": "sounds"}
     media = ", ".join(f"{total[name]:,} {word}" for name, word in shown.items() if total[name])
-    rate = f"{said['samples_per_second']:,.0f} samples counted a second"
-    table.caption = f"{media}; {rate}" if media else rate
+    rate = f"{said['samples_per_second']:,.0f} samples counted a second, {said['seconds']:.1f} s"
+    where = [f"kept in {', '.join(folders) or 'no folder'}"]
+    if "annotated" in said:
+        where.append(f"rows with their counts: {said['annotated']}")
+    table.caption = "\n".join([*([media] if media else []), rate, *where])
+    table.caption_justify = "left"
     return table
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lading.cli.show import console, ledger_table, plan_table, print_json, progress_bar
+from lading.cli.show import console, ledger_table, plan_table, print_json, progress_bar, two_columns
 from lading.plan import make_plan, plan_stats
 from lading.plan.file import save_plan
 
@@ -34,8 +34,7 @@ def demo(
     started = time.monotonic()
     meta = toy.write_corpus(out / "corpus", samples=samples, faults=True)
     processor = toy.processor(FAMILY)
-    with progress_bar("counting", samples) as progress:
-        loader = Loader(meta, processor, pack_size=pack_size, progress=progress)
+    loader = Loader(meta, processor, pack_size=pack_size)
     spread = make_plan(loader.lengths, pack_size=pack_size, world_size=RANKS)
     save_plan(spread, out / "plan.lading")
     losses = _train(loader, epochs)
@@ -60,8 +59,12 @@ def demo(
         return
     console.print(plan_table(stats))
     console.print(ledger_table(loader.ledger))
-    _print_losses(losses, epochs)
-    console.print(f"Written to {out}/: {', '.join(summary['written'])}", style="dim")
+    table = two_columns("Demo")
+    table.add_row("loss", _curve(losses))
+    table.add_row("by epoch", " → ".join(f"{mean:.3f}" for mean in _means(losses, epochs)))
+    table.add_row("written", f"{out}/: {', '.join(summary['written'])}")
+    table.add_row("took", f"{summary['seconds']:.1f} s")
+    console.print(table)
 
 
 def _train(loader: Any, epochs: int) -> list[float]:
@@ -86,12 +89,13 @@ def _train(loader: Any, epochs: int) -> list[float]:
     return losses
 
 
-def _print_losses(losses: list[float], epochs: int) -> None:
+def _means(losses: list[float], epochs: int) -> list[float]:
     share = max(1, len(losses) // epochs)
-    means = [sum(losses[start : start + share]) / share for start in range(0, share * epochs, share)]
+    return [sum(losses[start : start + share]) / share for start in range(0, share * epochs, share)]
+
+
+def _curve(losses: list[float]) -> str:
     blocks = "▁▂▃▄▅▆▇█"
     top = max(losses)
     shown = [losses[place * len(losses) // WIDTH] for place in range(min(WIDTH, len(losses)))]
-    curve = "".join(blocks[min(7, int(loss / top * 8))] for loss in shown)
-    console.print(f"[bold]Loss[/]  {curve}")
-    console.print("      by epoch: " + " → ".join(f"{mean:.3f}" for mean in means))
+    return "".join(blocks[min(7, int(loss / top * 8))] for loss in shown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +10,7 @@ from typing import Annotated
 import typer
 
 from lading.cli.data import DatasetNames, FormatName, MediaFolder, formats, opened, print_formats
-from lading.cli.show import check_writable, console, errors, plan_table, print_json, progress_bar
+from lading.cli.show import check_writable, console, errors, plan_table, print_json, remark
 from lading.ledger import Ledger
 from lading.loader import LoaderConfig, Samples, load_processor, read_processor
 from lading.loader.accounts import open_books
@@ -21,6 +22,7 @@ from lading.plan.file import save_plan
 from lading.plan.knapsack import ALGORITHMS
 from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
 from lading.plan.order import PLACINGS
+from lading.progress import task
 
 SHOWN = 5
 """Dropped and truncated samples that are printed by name; the ledger has all of them."""
@@ -67,26 +69,26 @@ def plan(
         strict=strict,
     )
     check_writable(out, ledger)
+    started = time.monotonic()
     border = read_processor(load_processor(processor), family)
     corpus = opened(meta, format_name, media_dir, dataset)
     samples = Samples(corpus=corpus, border=border, policy=SkipPolicy(strict=strict))
     if not as_json:
         print_formats(corpus, samples.layouts)
-    with progress_bar("counting", len(samples)) as progress:
-        counted = samples.count(progress, cache=True)
-    planning = Planning.of(samples, counted, config)
+    planning = Planning.of(samples, samples.count(cache=True), config)
     table, made = planning.lengths, planning.plan(config, config.epoch)
-    books = open_books(planning.samples, table, made)
+    with task("accounting"):
+        books, stats = open_books(planning.samples, table, made), plan_stats(made, table)
     if out is not None:
-        save_plan(made, out)
+        with task(f"writing {out.name}"):
+            save_plan(made, out)
     if ledger is not None:
         books.save(ledger)
-    stats = plan_stats(made, table)
     if as_json:
         print_json({"family": border.family.name, "formats": formats(corpus, samples.layouts), **asdict(stats)})
     else:
-        console.print(plan_table(stats))
         _print_by_name(books)
+        console.print(plan_table(stats, seconds=time.monotonic() - started))
     if not stats.packs:
         errors.print("Nothing to train on: every sample was dropped, or there was none.", style="bold red")
         raise typer.Exit(1)
@@ -101,6 +103,6 @@ def _print_by_name(books: Ledger) -> None:
         ),
     ]
     for line in lines[:SHOWN]:
-        errors.print(line, markup=False, style="yellow")
+        remark(line)
     if len(lines) > SHOWN:
-        errors.print(f"… and {len(lines) - SHOWN:,} more; --ledger FILE names them all", style="yellow")
+        remark(f"… and {len(lines) - SHOWN:,} more; --ledger FILE names them all")

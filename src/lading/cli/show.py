@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from lading.errors import ConfigError
 from lading.ledger import Ledger, SourceTotals
 from lading.plan import PlanStats
+from lading.progress import task
 
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
@@ -37,11 +38,15 @@ def check_writable(*paths: Path | None) -> None:
 
 @contextmanager
 def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on the error stream; silent when that is not a terminal."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda done: progress.advance(task, done)
+    """A bar on the error stream for work that proves to be long; silent when that is not a terminal."""
+    with task(what, total) as advance:
+        yield advance
+
+
+def remark(line: str, *, style: str = "yellow") -> None:
+    """A line about something that is not as it should be, on the error stream; `--quiet` leaves it out."""
+    if logging.getLogger("lading").isEnabledFor(logging.WARNING):
+        errors.print(line, markup=False, style=style)
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -49,9 +54,9 @@ def print_json(value: Mapping[str, Any]) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))  # noqa: T201 - plain output for programs, not rich's
 
 
-def plan_table(stats: PlanStats) -> Table:
-    """A plan's quality."""
-    table = _table("Plan")
+def plan_table(stats: PlanStats, *, seconds: float | None = None) -> Table:
+    """A plan's quality, and how long everything took."""
+    table = two_columns("Plan")
     table.add_row("samples", f"{stats.samples:,}")
     table.add_row("packed", f"{stats.packed:,}")
     table.add_row("tokens", f"{stats.tokens:,} ({stats.label_tokens:,} trained on)")
@@ -76,6 +81,8 @@ def plan_table(stats: PlanStats) -> Table:
         table.add_row("truncated", f"{stats.truncated:,} (by {stats.tokens_cut:,} tokens)")
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in stats.dropped_by_reason.items())
     table.add_row("dropped", f"{stats.dropped:,}" + (f" ({reasons})" if reasons else ""))
+    if seconds is not None:
+        table.add_row("took", f"{seconds:.1f} s")
     return table
 
 
@@ -104,8 +111,9 @@ def _cells(totals: SourceTotals) -> list[str]:
     return [*(f"{number:,}" for number in numbers), reasons]
 
 
-def _table(title: str) -> Table:
+def two_columns(title: str) -> Table:
+    """A summary: what, and how much of it."""
     table = Table(title=title, title_justify="left", title_style="bold", show_header=False)
     table.add_column(style="dim")
-    table.add_column()
+    table.add_column(overflow="fold")
     return table

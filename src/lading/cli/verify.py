@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from lading.cli.data import DatasetNames, FormatName, MediaFolder, opened
-from lading.cli.show import console, errors, print_json, progress_bar
+from lading.cli.show import console, errors, print_json, two_columns
 from lading.errors import UnknownName
 from lading.family import ATTENTIONS
 
@@ -39,27 +39,24 @@ def verify(
     if attention not in ATTENTIONS:
         raise UnknownName(kind="attention", name=attention, known=ATTENTIONS, where="verify")
     chosen = next(name for name in ATTENTIONS if name == attention)
-    corpus = opened(meta, format_name, media_dir, dataset)
-    with progress_bar("comparing", limit) as progress:
-        found = check(
-            corpus,
-            processor,
-            pack_size=pack_size,
-            limit=limit,
-            model=model,
-            attention=chosen,
-            family=family,
-            tolerance=tolerance,
-            progress=progress,
-        )
+    found = check(
+        opened(meta, format_name, media_dir, dataset),
+        processor,
+        pack_size=pack_size,
+        limit=limit,
+        model=model,
+        attention=chosen,
+        family=family,
+        tolerance=tolerance,
+    )
     if as_json:
         print_json(found.to_dict())
     else:
-        console.print(_table(found))
         for difference in found.differences[:SHOWN]:
             errors.print(f"differs {difference}", markup=False, style="red")
         if len(found.differences) > SHOWN:
             errors.print(f"… and {len(found.differences) - SHOWN:,} more; --json names them all", style="red")
+        console.print(_table(found))
     if not found.holds:
         raise typer.Exit(1)
 
@@ -68,9 +65,7 @@ def _table(found: Any) -> Table:
     title = "Packed = unpacked" if found.holds else "Packed ≠ unpacked"
     if found.holds and not found.losses:
         title += ", as far as it was compared: no loss was"
-    table = Table(title=title, title_justify="left", title_style="bold", show_header=False)
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
+    table = two_columns(title)
     table.add_row("documents", f"{found.documents:,} of {found.samples:,} samples, in {found.packs:,} packs")
     for aspect in ("tokens", "labels", "positions", "pixels"):
         differing = found.differing(aspect)

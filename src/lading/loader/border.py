@@ -15,6 +15,7 @@ from lading.family import Attention, Family, Geometry, LayerSight, Medium, RawMe
 from lading.fields import MediaKind
 from lading.materialise.positions import ThreeWay
 from lading.media.raw import agrees
+from lading.progress import task
 from lading.records import Conversation
 from lading.tokenise import Tokeniser
 from lading.tokenise.labels import Encoding
@@ -48,14 +49,16 @@ def load_processor(name: str | os.PathLike[str] | Any) -> Any:
     if not isinstance(name, str):
         return name
     if name.startswith(PREFIX):
-        return toy.processor(name.removeprefix(PREFIX))
+        with task("making the processor"):
+            return toy.processor(name.removeprefix(PREFIX))
     if (name.startswith((".", "/")) or name.count("/") > 1) and not Path(name).is_dir():
         # transformers would take it for a hub id, and ask the network for it, for minutes.
         raise ConfigError(found=f"no folder {name}", wanted="a processor folder, a hub id, or toy:NAME")
     from transformers import AutoProcessor
 
     try:
-        return AutoProcessor.from_pretrained(name)
+        with task("reading the processor"):
+            return AutoProcessor.from_pretrained(name)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError, RuntimeError) as error:
         first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ConfigError(

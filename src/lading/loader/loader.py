@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -34,6 +34,7 @@ from lading.media.normalise import PixelNormaliser
 from lading.plan import PlanStats, plan_stats
 from lading.plan.file import load_plan
 from lading.plan.lanes import decoding_costs, share_out
+from lading.progress import Advance, default_watcher, watched_by
 from lading.records import Batch, PackPlan, Work
 
 
@@ -46,7 +47,8 @@ class Loader:
     `LoaderConfig`. Counting happens here, planning at the start of every epoch; media are opened by the workers.
     `attention="mask"` for a model whose layers see differently (Gemma, Step) needs its `model_config`. `plan` is a file
     of `lading plan --out`: its epoch is then not planned again. `work` says what the model computes, where it is far
-    from its family's usual shape.
+    from its family's usual shape. What takes longer than two seconds shows a bar, on a terminal and on rank 0;
+    `progress=False` shows none; a function is told how many samples more were counted, instead.
 
         loader = Loader("corpus/meta.json", processor, pack_size=4096, num_workers=8)
         for batch in loader:
@@ -67,21 +69,24 @@ class Loader:
         model_config: Any = None,
         plan: str | Path | None = None,
         work: Work | None = None,
-        progress: Callable[[int], None] = lambda done: None,
+        progress: bool | Advance = True,
         **options: Any,
     ) -> None:
         self.config = LoaderConfig.of(**with_rank(options))
-        self.samples = Samples(
-            corpus=opened(corpus, self.config.cache, format, media_dir),
-            border=read_processor(load_processor(processor), family),
-            policy=SkipPolicy(strict=self.config.strict, watchdog=Watchdog(self.config.decode_seconds)),
-            pixels=self.config.pixels,
-            draft=self.config.draft,
-        )
-        self._layers = read_layers(self.samples.border.family, model_config, self.config.attention)
-        counted = self.samples.count(progress, workers=self.config.count_workers, cache=self.config.cache)
-        self._planning = Planning.of(self.samples, counted, self.config, work)
-        self.samples, self.lengths = self._planning.samples, self._planning.lengths
+        self._watcher = default_watcher(wanted=progress is True, rank=self.config.rank)
+        told = progress if callable(progress) else None
+        with watched_by(self._watcher):
+            self.samples = Samples(
+                corpus=opened(corpus, self.config.cache, format, media_dir),
+                border=read_processor(load_processor(processor), family),
+                policy=SkipPolicy(strict=self.config.strict, watchdog=Watchdog(self.config.decode_seconds)),
+                pixels=self.config.pixels,
+                draft=self.config.draft,
+            )
+            self._layers = read_layers(self.samples.border.family, model_config, self.config.attention)
+            counted = self.samples.count(told, workers=self.config.count_workers, cache=self.config.cache)
+            self._planning = Planning.of(self.samples, counted, self.config, work)
+            self.samples, self.lengths = self._planning.samples, self._planning.lengths
         self._given = None if plan is None else check_plan(load_plan(plan, check=True), self.config, self._planning)
         self._latest = self._given
         self._carries_on = False
@@ -203,7 +208,8 @@ class Loader:
         for known in (self._given, self._latest):
             if known is not None and known.epoch == epoch:
                 return known
-        self._latest = self._planning.plan(self.config, epoch)
+        with watched_by(self._watcher):
+            self._latest = self._planning.plan(self.config, epoch)
         return self._latest
 
     def _epoch_of(self, plan: PackPlan, cursor: Cursor | None = None) -> Epoch:

@@ -18,6 +18,7 @@ from lading.loader.layouts import source_layouts
 from lading.loader.skip import SkipPolicy
 from lading.media import pixels as media_pixels
 from lading.media.normalise import normalised
+from lading.progress import Advance
 from lading.records import (
     Conversation,
     Cut,
@@ -97,7 +98,7 @@ class Samples:
 
     def count(
         self,
-        progress: Callable[[int], None] = lambda done: None,
+        progress: Advance | None = None,
         *,
         workers: int = 0,
         cache: Cache = None,
@@ -106,7 +107,7 @@ class Samples:
         """The length table of the whole corpus, counted by so many processes (0 and 1: by this one).
 
         With `cache`, lengths are kept (in the usual place, or in the folder it names), and what is kept is not counted,
-        unless `again`.
+        unless `again`. `progress` is told how many samples more are known; without one, whoever watches is.
         """
         counting = Counting(samples=self, workers=workers, cache=cache, again=again, progress=progress)
         return counting.run().table

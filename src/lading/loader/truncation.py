@@ -19,6 +19,7 @@ from lading.conversation import cuts
 from lading.errors import Reason, SkipSample
 from lading.loader.samples import Samples
 from lading.loader.skip import SkipPolicy
+from lading.progress import task
 from lading.records import COLUMNS, Cut, Dropped, Length, LengthTable, Truncated
 from lading.tokenise import Outline
 
@@ -60,8 +61,7 @@ Answer = tuple[Truncated, Length] | Dropped
 
 
 def _answers(samples: Samples, indices: Sequence[int], limit: int) -> Iterator[Answer]:
-    for start in range(0, len(indices), CHUNK):
-        chunk = indices[start : start + CHUNK]
+    for chunk in _chunks(indices):
         whole = dict(zip(chunk, samples.outline(chunk), strict=True))
         readable = {index: outline for index, outline in whole.items() if isinstance(outline, Outline)}
         found = _search(samples, readable, limit)
@@ -74,6 +74,14 @@ def _answers(samples: Samples, indices: Sequence[int], limit: int) -> Iterator[A
                 yield Truncated(key=key, tokens=tokens, kept=length.tokens, cut=cut), length
             else:
                 yield samples.policy.settle(outline.conversation.key, _nothing_fits(outline, limit))
+
+
+def _chunks(indices: Sequence[int]) -> Iterator[Sequence[int]]:
+    with task("cutting over-long samples", len(indices)) as advance:
+        for start in range(0, len(indices), CHUNK):
+            chunk = indices[start : start + CHUNK]
+            yield chunk
+            advance(len(chunk))
 
 
 def _search(samples: Samples, whole: dict[int, Outline], limit: int) -> dict[int, tuple[Cut, Length]]:

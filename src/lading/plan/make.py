@@ -12,6 +12,7 @@ from lading.plan.costs import pack_costs, vision_costs
 from lading.plan.fingerprint import lengths_fingerprint
 from lading.plan.knapsack import ALGORITHMS
 from lading.plan.order import PLACINGS, order_packs, order_random
+from lading.progress import task
 from lading.records import TYPICAL_WORK, LengthTable, PackPlan, Work
 
 DEFAULT_ALGORITHM = "balanced"
@@ -46,13 +47,16 @@ def make_plan(
             raise UnknownName(kind=kind, name=name, known=known, where="plan")
     random = np.random.default_rng([seed, epoch])
     usable = random.permutation(np.flatnonzero((table.tokens > 0) & (table.tokens <= pack_size)))
-    windows = [
-        _pack_window(table, usable[start : start + WINDOW], pack_size, algorithm, work)
-        for start in range(0, len(usable), WINDOW)
-    ]
-    packed = _Packed.joined(windows)
-    chance = order_random(seed, epoch, world_size)
-    placed = order_packs(packed.costs, world_size=world_size, random=chance, placing=placing)
+    windows = []
+    with task("filling packs", len(usable)) as advance:
+        for start in range(0, len(usable), WINDOW):
+            window = usable[start : start + WINDOW]
+            windows.append(_pack_window(table, window, pack_size, algorithm, work))
+            advance(len(window))
+    with task("placing packs"):
+        packed = _Packed.joined(windows)
+        chance = order_random(seed, epoch, world_size)
+        placed = order_packs(packed.costs, world_size=world_size, random=chance, placing=placing)
     return PackPlan(
         pack_size=pack_size,
         world_size=world_size,

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.cache import BESIDE, Cache, cache_folder, replacing
+from lading.progress import task
 
 logger = logging.getLogger(__name__)
 
@@ -72,19 +73,19 @@ def open_index(path: Path, *, kind: str, scan: Scan, cache: Cache = True, again:
         state = os.fstat(file.fileno())
         place = _place(path, cache) if cache and state.st_size >= KEPT_FROM else None
         if place is None:
-            return _in_memory(file, state, kind, scan)
+            return _in_memory(path, file, state, kind, scan)
         mark = _mark(file, state, kind)
         kept = None if again else _read(place, mark, state.st_size)
         if kept is not None:
             return kept
         try:
             with replacing(place) as out:
-                _write(out, mark, scan(file, state.st_size))
+                _write(out, mark, _told(path, scan(file, state.st_size), state.st_size))
         except OSError as error:
             logger.warning("where the rows of %s begin is not kept: %s", path, error)
-            return _in_memory(file, state, kind, scan)
+            return _in_memory(path, file, state, kind, scan)
         fresh = _read(place, mark, state.st_size)
-        return fresh if fresh is not None else _in_memory(file, state, kind, scan)
+        return fresh if fresh is not None else _in_memory(path, file, state, kind, scan)
 
 
 def _place(path: Path, cache: Cache) -> Path:
@@ -127,13 +128,24 @@ def _index(words: NDArray[np.int64]) -> RowIndex | None:
     return RowIndex(starts=words[_HEADER : _HEADER + starts], gaps=words[_HEADER + starts :])
 
 
-def _in_memory(file: BytesFile, state: os.stat_result, kind: str, scan: Scan) -> RowIndex:
+def _in_memory(path: Path, file: BytesFile, state: os.stat_result, kind: str, scan: Scan) -> RowIndex:
     file.seek(0)
     out = io.BytesIO()
-    _write(out, bytes(16), scan(file, state.st_size))
+    _write(out, bytes(16), _told(path, scan(file, state.st_size), state.st_size))
     index = _index(np.frombuffer(out.getbuffer(), dtype=_WORD))
     assert index is not None, f"a scan of {kind} that gave no starts"
     return index
+
+
+def _told(path: Path, parts: Iterator[tuple[Positions, Positions]], size: int) -> Iterator[tuple[Positions, Positions]]:
+    """The parts of a scan as they come, while whoever watches is told how far in the file they are."""
+    far = 0
+    with task(f"finding the rows of {path.name}", size, "bytes") as advance:
+        for begun, blank in parts:
+            if len(begun):
+                advance(int(begun[-1]) - far)
+                far = int(begun[-1])
+            yield begun, blank
 
 
 def _write(out: BinaryIO, mark: bytes, parts: Iterator[tuple[Positions, Positions]]) -> None:

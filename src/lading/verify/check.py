@@ -16,6 +16,7 @@ from lading.errors import CorpusError, ExactnessError, Reason
 from lading.family import Attention
 from lading.fields import IGNORE_INDEX
 from lading.loader import Loader, Samples, load_processor, read_processor
+from lading.progress import Advance, told
 from lading.records import Batch, Dropped
 from lading.sources import Corpus, open_corpus
 from lading.verify.choose import part_of, spread
@@ -55,7 +56,7 @@ def verify(
     family: str | None = None,
     tolerance: float | None = None,
     through: Through = lambda batches: batches,
-    progress: Callable[[int], None] = lambda done: None,
+    progress: Advance | None = None,
 ) -> Verification:
     """Whether the documents of a corpus are in their packs what they are alone.
 
@@ -76,23 +77,24 @@ def verify(
         tolerance=TOLERANCE[model == SMALL] if tolerance is None else tolerance,
         fixed=torch.tensor(sorted(border.processor.tokenizer.get_added_vocab().values())),
     )
-    for lot in _lots(samples, loaded, books.dropped):
-        try:
-            loader = Loader(
-                part_of(chosen, lot.indices),
-                border.processor,
-                family=family,
-                model_config=loaded.config,
-                pack_size=pack_size,
-                attention=attention,
-                rank=0,
-                world_size=1,
-            )
-        except CorpusError:
-            # All of these can be counted, so what keeps them out of every pack is their length.
-            books.dropped[Reason.TOO_LONG.value] += len(lot.indices)
-            continue
-        books.read(loader, lot.refusal, through, progress)
+    with told(progress, "comparing", len(chosen)) as advance:
+        for lot in _lots(samples, loaded, books.dropped):
+            try:
+                loader = Loader(
+                    part_of(chosen, lot.indices),
+                    border.processor,
+                    family=family,
+                    model_config=loaded.config,
+                    pack_size=pack_size,
+                    attention=attention,
+                    rank=0,
+                    world_size=1,
+                )
+            except CorpusError:
+                # All of these can be counted, so what keeps them out of every pack is their length.
+                books.dropped[Reason.TOO_LONG.value] += len(lot.indices)
+                continue
+            books.read(loader, lot.refusal, through, advance)
     if sum(books.dropped.values()) == len(chosen):
         reasons = ", ".join(f"{reason} {count}" for reason, count in books.dropped.items())
         raise CorpusError(found=f"nothing to train on among {len(chosen)} samples ({reasons})", wanted="at least one")
@@ -164,14 +166,14 @@ class _Books:
     not_run: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
 
-    def read(self, loader: Loader, refusal: str, through: Through, progress: Callable[[int], None]) -> None:
+    def read(self, loader: Loader, refusal: str, through: Through, advance: Advance) -> None:
         """All batches of a loader."""
         seen = Counter[int]()
         for batch in through(loader):
             found = places(batch)
             seen.update(place.document.key.index for place in found)
             self._batch(loader.samples, batch, found, refusal)
-            progress(len(found))
+            advance(len(found))
         left_out = {int(str(entry["index"])): str(entry["reason"]) for entry in loader.ledger.entries()}
         self.dropped.update(left_out.values())
         for index in range(len(loader.samples)):

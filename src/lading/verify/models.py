@@ -9,6 +9,7 @@ import torch
 from lading import toy
 from lading.errors import ConfigError
 from lading.loader import Border
+from lading.progress import task
 
 SMALL = "small"
 LOUDNESS = 4.0
@@ -19,7 +20,8 @@ depends on those beside it: the model's own effect, which `eager` does not have.
 
 def load_model(name: str, border: Border) -> Any:
     """`small`, or the folder or hub id of a real model: in float32, on a GPU where there is one."""
-    model = small_model(border) if name == SMALL else _real_model(name)
+    with task("loading the model"):
+        model = small_model(border) if name == SMALL else _real_model(name)
     if border.family.name in CAUSAL_TOWERS:
         model.set_attn_implementation({"": "sdpa", "vision_config": "eager"})
     return model.eval()

@@ -15,6 +15,7 @@ from lading import media
 from lading.errors import ConfigError, SkipSample
 from lading.lengths.annotate import annotated
 from lading.loader.samples import Samples
+from lading.progress import task
 from lading.records import COLUMNS, Length, LengthTable
 from lading.sources.corpus import Source
 
@@ -36,9 +37,11 @@ def write_annotated(samples: Samples, table: LengthTable, folder: Path) -> Path:
         config, path = source.config, folder / f"{source.config.name}.jsonl"
         if path.exists() and path.samefile(config.file):
             raise ConfigError(found=f"a copy that would take the place of {path}", wanted="a folder of its own")
-        with path.open("w", encoding="utf-8") as file:
+        what = f"writing {path.name}"
+        with path.open("w", encoding="utf-8") as file, task(what, len(source.file)) as advance:
             for row in _rows(samples, source, table, end - len(source)):
                 file.write(json.dumps(row, ensure_ascii=False, default=_no_json) + "\n")
+                advance(1)
         # Paths without a folder are seen from where the program is started, and the copy's are no others.
         where = {"media_dir": os.path.relpath(config.media_dir, folder)} if config.media_dir is not None else {}
         meta[config.name] = {

@@ -10,7 +10,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from lading.lengths.store import Store
 from lading.loader.counting.fingerprint import digest, processor_facts, source_facts
 from lading.loader.counting.processes import Chunk, Helpers
 from lading.loader.counting.witnesses import remember, unchanged
+from lading.progress import Advance, told
 from lading.records import COLUMNS, Dropped, LengthTable, column_type
 from lading.sources.corpus import Source
 
@@ -95,7 +96,8 @@ class Counting:
     cache: Cache = True
     again: bool = False
     """Whether everything is counted, whatever was kept."""
-    progress: Callable[[int], None] = field(default=lambda done: None)
+    progress: Advance | None = None
+    """Told how many samples more are known; without one, whoever watches (`lading.progress`) is."""
 
     def run(self) -> Count:
         """Count what is not known yet."""
@@ -106,15 +108,15 @@ class Counting:
         if self.cache and facts is None:
             logger.warning("lengths are not kept: the processor does not say what it is set to")
         stores = [self._store(share, facts) for share in shares]
-        with Helpers(self.samples, self.workers) as helpers:
-            done = [self._counted(share, store, helpers) for share, store in zip(shares, stores, strict=True)]
+        with Helpers(self.samples, self.workers) as helpers, told(self.progress, "counting", len(corpus)) as advance:
+            done = [self._counted(share, store, helpers, advance) for share, store in zip(shares, stores, strict=True)]
         return Count(
             table=_table(self.samples, shares, [counted for counted, _ in done]),
             fresh=tuple(fresh for _, fresh in done),
             folders=tuple(store.folder if store else None for store in stores),
         )
 
-    def _counted(self, share: Share, store: Store | None, helpers: Helpers) -> tuple[Counted, int]:
+    def _counted(self, share: Share, store: Store | None, helpers: Helpers, advance: Advance) -> tuple[Counted, int]:
         """The lengths of a source, and how many of its rows were counted for it."""
         kept, parts = self._kept(share, store)
         known = merge([kept, parts])
@@ -122,11 +124,11 @@ class Counting:
         strict = self.samples.policy.strict
         again = [row for row, own in known.refused.items() if strict or own.reason in ASKED_AGAIN]
         asked = ~found | np.isin(share.rows, again)
-        self.progress(len(share.source) - int(asked.sum()))
+        advance(len(share.source) - int(asked.sum()))
         keeper = _Keeper(store)
         for piece in helpers.count(share.chunks(asked), math.ceil(asked.sum() / CHUNK)):
             keeper.add(piece)
-            self.progress(len(piece))
+            advance(len(piece))
         fresh = merge(keeper.pieces)
         news = {row for row, own in fresh.refused.items() if known.refused.get(row) != own}
         if store is not None and (news or len(parts) or len(fresh) > len(fresh.refused)):
