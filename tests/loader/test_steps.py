@@ -49,6 +49,20 @@ def test_epochs_that_are_over_are_not_trained_again(toy_meta: Path) -> None:
     assert loader.config.epoch == 1
 
 
+@pytest.mark.parametrize("size", [1, 2])
+def test_the_next_pass_begins_behind_what_a_cursor_counts(toy_meta: Path, size: int) -> None:
+    loader = made(toy_meta, batch_size=size)
+    batches = iter(loader)
+    for done in range(1, 4):
+        next(batches)
+        later = made(toy_meta, batch_size=size)
+        assert later.resumes_at == loader.resumes_at == 0, "only a cursor is carried on from"
+        later.load_state_dict(loader.state_dict())
+        assert later.resumes_at == done
+    assert len(list(later)) == len(later) - done
+    assert later.resumes_at == 0
+
+
 def test_ranks_take_as_many(toy_meta: Path) -> None:
     loaders = [made(toy_meta, rank=rank, world_size=2) for rank in range(2)]
     first, second = ([len(step) for step in loader.steps(epochs=1, accumulate=3)] for loader in loaders)

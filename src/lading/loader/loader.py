@@ -151,6 +151,11 @@ class Loader:
             while step := list(islice(batches, accumulate)):
                 yield step
 
+    @property
+    def resumes_at(self) -> int:
+        """Batches of its epoch that the next pass begins behind: those before a loaded cursor, else none."""
+        return math.ceil(self._epoch.step / self.config.batch_size) if self._carries_on else 0
+
     def state_dict(self) -> dict[str, Any]:
         """The cursor: load it into a loader of the same corpus and configuration to carry on with the next batch.
 
