@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import common
+import torch
 from torch.utils.data import DataLoader, IterableDataset
 from transformers import Trainer, TrainerCallback, TrainingArguments
 
@@ -17,7 +18,7 @@ import lading
 
 
 class Packs(IterableDataset[lading.Batch | None]):
-    """The loader as the Trainer wants it: batches it has trained on already are there for it to skip, and are not read."""
+    """The loader as the Trainer wants it: what it has trained on already is there for it to skip, but is not read."""
 
     def __init__(self, loader: lading.Loader) -> None:
         self.loader = loader
@@ -66,6 +67,7 @@ def main() -> None:
         logging_steps=1,
         save_steps=8,
         ddp_find_unused_parameters=False,  # there are none, thanks to placeholder_media
+        use_cpu=not torch.cuda.is_available(),
         report_to=[],
         disable_tqdm=True,
     )
