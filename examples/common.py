@@ -23,7 +23,9 @@ def arguments(about: str | None, out: str) -> argparse.Namespace:
     parser.add_argument("--stop-after", type=int, help="the last step to take, if not all of them")
     parser.add_argument("--out", type=Path, default=Path(out), help="where checkpoints go")
     parser.add_argument("--resume", type=Path, help="the checkpoint to carry on from: step-N in --out")
-    return parser.parse_args()
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    return args
 
 
 def join_ranks() -> torch.device:

@@ -48,6 +48,7 @@ def backward(model: torch.nn.Module, batches: list[dict[str, Any]]) -> float:
 def main() -> None:
     config = read(__doc__, default=Path(__file__).with_name("packed.yaml"))
     corpus, schedule, kept = Path(config["dataset"]["path_or_dataset"]), config["step_scheduler"], config["checkpoint"]
+    Path(kept["checkpoint_dir"]).mkdir(parents=True, exist_ok=True)
     if not corpus.exists():
         lading.toy.write_corpus(corpus.parent)
     processor, model = built(config["processor"]), built(config["model"]).train()
