@@ -42,3 +42,15 @@ def test_several_rows_are_refused(toy_meta: Path) -> None:
     batch = next(iter(Loader(toy_meta, "toy:qwen2_5_vl", pack_size=300, batch_size=2)))
     with pytest.raises(ConfigError, match="batch of 2 rows"):
         trained_only(batch)
+
+
+@pytest.mark.parametrize("name", families.names())
+def test_the_loss_is_a_mean_over_as_many_places_as_a_batch_says(toy_meta: Path, name: str) -> None:
+    model = toy.model(name).eval()
+    batches = Loader(toy_meta, f"toy:{name}", pack_size=700, placeholder_media=True)
+    batch = next(batch for batch in batches if not any(document.footprints("video") for document in batch.rows[0]))
+    with torch.no_grad():
+        mean = model(**batch).loss.item()
+        # What examples rely on: a model that is told by how many labels to divide divides by those.
+        total = model(**batch, num_items_in_batch=torch.tensor(1.0)).loss.item()
+    assert total == pytest.approx(mean * batch.label_tokens, rel=1e-5)

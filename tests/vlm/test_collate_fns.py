@@ -389,6 +389,23 @@ def test_pre_tokenised_samples_are_padded_and_shifted(name: str) -> None:
         assert torch.equal(batch[key], value), key
 
 
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_model_takes_several_padded_rows(name: str) -> None:
+    from lading.vlm.datasets import PreTokenizedDatasetWrapper
+
+    own = processor(name)
+    dataset = PreTokenizedDatasetWrapper(examples(), own)
+    batch = collate_fns.pad_collate_fn([dataset[index] for index in range(3)], own)
+    inputs = {key: value for key, value in batch.items() if not key.startswith("n_")}
+    model = toy.model(name).eval()
+    encoded = [dataset.encoded(index) for index in range(3)]
+    counts = torch.tensor([(sample.tensors["labels"][1:] != -100).sum() for sample in encoded], dtype=torch.float64)
+    alone = torch.tensor([loss_alone(model, sample, own) for sample in encoded], dtype=torch.float64)
+    with torch.no_grad():
+        loss = model(**inputs, shift_labels=inputs["labels"]).loss.item()
+    assert loss == pytest.approx(((alone * counts).sum() / counts.sum()).item(), abs=1e-5)
+
+
 def pages(tmp_path: Path) -> Any:
     from tests.support.shared import processor_folder
 

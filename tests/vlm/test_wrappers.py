@@ -309,11 +309,26 @@ def test_a_share_of_a_corpus_writes_the_corpus_names_down(tmp_path: Path, proces
     write_rows(tmp_path / "a.jsonl", rows)
     meta = write_meta(tmp_path, a={"file_name": "a.jsonl"})
     lazy = make_meta_dataset(meta, shard_data=True, rank=1, world_size=2, lazy=True)
-    book = ledger(6)
-    wrapped = PreTokenizedDatasetWrapper(lazy, processor, ledger=book)
+    wrapped = PreTokenizedDatasetWrapper(lazy, processor, ledger=lazy.ledger())
     assert len(wrapped[1]["input_ids"])
     (entry,) = wrapped.account().entries()
     assert (entry["index"], entry["source"], entry["where"]) == (3, "a", f"{tmp_path / 'a.jsonl'}:4")
+
+
+def test_the_ledger_of_a_share_knows_every_source(tmp_path: Path, processor: Any) -> None:
+    for name, size in (("a", 3), ("b", 2)):
+        write_rows(tmp_path / f"{name}.jsonl", numbered(size))
+    meta = write_meta(tmp_path, a={"file_name": "a.jsonl"}, b={"file_name": "b.jsonl"})
+    books = []
+    for rank in range(2):
+        lazy = make_meta_dataset(meta, shard_data=True, rank=rank, world_size=2, lazy=True)
+        wrapped = PreTokenizedDatasetWrapper(lazy, processor, ledger=lazy.ledger())
+        books.append(wrapped.account(range(len(wrapped))))
+    first, second = books
+    assert {name: total["trained"] for name, total in first.totals().items()} == {"a": 2, "b": 1}
+    first.merge(second)
+    assert {name: total["trained"] for name, total in first.totals().items()} == {"a": 3, "b": 2}
+    first.check()
 
 
 def test_it_can_go_to_a_worker(processor: Any) -> None:

@@ -116,5 +116,6 @@ def shift_batch(batch: Mapping[str, Any]) -> dict[str, Any]:
         # Known by name: a medium may be as wide as the text by coincidence.
         if name in SEQUENCE_FIELDS and name != "labels" and value.shape[-1] == width:
             shifted[name] = value[..., :-1]
-    shifted["labels"] = batch["labels"][..., 1:]
+    # In one piece: transformers' losses look at labels as one long row, which a part of a wider tensor cannot be.
+    shifted["labels"] = batch["labels"][..., 1:].contiguous()
     return shifted

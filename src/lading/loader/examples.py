@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from lading.conversation import Layout, read_conversation
 from lading.conversation.export import to_example
+from lading.ledger import Ledger
 from lading.loader.example_stats import collect
 from lading.records import Row, SampleKey
 from lading.sources import Corpus
@@ -72,6 +73,12 @@ class Examples(Sequence[Example]):
     def key(self, place: int) -> SampleKey:
         """The name of an example: the same on every rank, whatever share of the rows is shown here."""
         return self.rows.key(self._number(place))
+
+    def ledger(self) -> Ledger:
+        """An empty ledger of all rows, whatever share of them is shown here: for a wrapper that replaces some."""
+        sources = [self.rows.key(number).source for number in range(len(self.rows))]
+        names = list(dict.fromkeys(sources))
+        return Ledger(sources=names, source=np.array([names.index(name) for name in sources], dtype=np.int32))
 
     @cached_property
     def stats(self) -> dict[str, int]:

@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.utils.data import DataLoader
 
-from lading.errors import CorpusError, LadingError, TooManyFailures
+from lading.errors import ConfigError, CorpusError, LadingError, TooManyFailures
 from lading.ledger import Ledger
 from lading.loader.accounts import merged_ledger
 from lading.loader.agreement import agree_on
@@ -135,14 +136,34 @@ class Loader:
         if self._carries_on:
             self._carries_on = False
         else:
-            over = self._epoch.step >= len(self._epoch.order)
-            self._begin(self.config.epoch + 1 if over else self.config.epoch)
+            self._begin(self.config.epoch + self._is_over())
         for batch in self._batches():
             if isinstance(batch, LadingError):
                 raise batch
             self._epoch.account(batch)
             self._refuse_failures()
             yield batch
+
+    def steps(self, *, epochs: int, accumulate: int = 1) -> Iterator[list[Batch]]:
+        """The batches of each step of the optimiser, `accumulate` of them, until so many epochs are over.
+
+        A step at the end of an epoch has those that are left, on every rank as many. After a cursor was loaded, the
+        steps that are left. A cursor taken within the loop counts the step in hand as done.
+
+            for batches in loader.steps(epochs=3, accumulate=4):
+                labels = sum(batch.label_tokens for batch in batches)
+        """
+        if accumulate < 1:
+            raise ConfigError(found=f"accumulate {accumulate}", wanted="1 or more batches in a step", where="steps")
+        while self.config.epoch + self._is_over() < epochs:
+            batches = iter(self)
+            while step := list(islice(batches, accumulate)):
+                yield step
+
+    @property
+    def resumes_at(self) -> int:
+        """Batches of its epoch that the next pass begins behind: those before a loaded cursor, else none."""
+        return math.ceil(self._epoch.step / self.config.batch_size) if self._carries_on else 0
 
     def state_dict(self) -> dict[str, Any]:
         """The cursor: load it into a loader of the same corpus and configuration to carry on with the next batch.
@@ -178,6 +199,9 @@ class Loader:
                 placeholder=self._planning.silent,
             ),
         }
+
+    def _is_over(self) -> bool:
+        return self._epoch.step >= len(self._epoch.order)
 
     def _batches_left(self) -> list[list[int]]:
         own, size = self._epoch.left(), self.config.batch_size

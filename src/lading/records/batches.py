@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lading.errors import ConfigError
-from lading.fields import MediaKind
+from lading.fields import IGNORE_INDEX, MediaKind
 from lading.records.lengths import Dropped
 from lading.records.media import Footprint, MediumSpan
 from lading.records.samples import SampleKey
@@ -107,6 +107,14 @@ class Batch:
         if value is None or isinstance(value, (int, Mapping)):
             raise KeyError(f"{name} is not a tensor in this batch")
         return value
+
+    @property
+    def label_tokens(self) -> int:
+        """Places with a label: what the loss is a mean over. Ranks and micro-batches of one step differ in it.
+
+        Ask before the batch goes to a GPU: there, the CPU would wait for the answer.
+        """
+        return int((self.tensor("shift_labels") != IGNORE_INDEX).sum())
 
     def to(self, target: str | device, *, non_blocking: bool = False) -> Batch:
         """The same batch on another device."""

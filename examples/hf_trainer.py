@@ -1,0 +1,87 @@
+"""The Hugging Face Trainer on packs.
+
+python examples/hf_trainer.py [--meta META --processor PROCESSOR --model MODEL]
+torchrun --nproc-per-node 2 examples/hf_trainer.py … --resume hf-trainer-out/checkpoint-8
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import common
+import torch
+from torch.utils.data import DataLoader, IterableDataset
+from transformers import Trainer, TrainerCallback, TrainingArguments
+
+import lading
+
+
+class Packs(IterableDataset[lading.Batch | None]):
+    """The loader as the Trainer wants it: what it has trained on already is there for it to skip, but is not read."""
+
+    def __init__(self, loader: lading.Loader) -> None:
+        self.loader = loader
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    def __iter__(self) -> Iterator[lading.Batch | None]:
+        if self.loader.resumes_at == len(self.loader):
+            self.loader.set_epoch(self.loader.config.epoch + 1)
+        yield from [None] * self.loader.resumes_at
+        yield from self.loader
+
+
+class PackTrainer(Trainer):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # Some classes (Qwen-VL's) say that they cannot be told the number of labels of a step. Their losses can, and
+        # must be: else a batch with few labels weighs as much as one with many.
+        self.model_accepts_loss_kwargs = True
+
+    def get_train_dataloader(self) -> DataLoader[lading.Batch | None]:
+        return DataLoader(self.train_dataset, batch_size=None)  # batches as they come, each rank its own
+
+    def _prepare_inputs(self, inputs: lading.Batch) -> dict[str, Any]:
+        return dict(inputs.to(self.args.device))
+
+
+class SaveCursor(TrainerCallback):
+    def __init__(self, loader: lading.Loader) -> None:
+        self.loader = loader
+
+    def on_save(self, args: TrainingArguments, state: Any, control: Any, **rest: Any) -> None:
+        folder = Path(args.output_dir, f"checkpoint-{state.global_step}")
+        (folder / f"loader-{args.process_index}.json").write_text(json.dumps(self.loader.state_dict()))
+
+
+def main() -> None:
+    own = common.arguments(__doc__, out="hf-trainer-out")
+    args = TrainingArguments(  # before the loader: they join the ranks that torchrun announces
+        output_dir=str(own.out),
+        num_train_epochs=own.epochs,
+        max_steps=own.stop_after or -1,
+        gradient_accumulation_steps=own.accumulate,
+        learning_rate=1e-3,
+        logging_steps=1,
+        save_steps=8,
+        ddp_find_unused_parameters=False,  # there are none, thanks to placeholder_media
+        use_cpu=not torch.cuda.is_available(),
+        report_to=[],
+        disable_tqdm=True,
+    )
+    loader = lading.Loader(common.corpus(own), own.processor, pack_size=own.pack_size, placeholder_media=True)
+    if own.resume:
+        loader.load_state_dict([json.loads(file.read_text()) for file in sorted(own.resume.glob("loader-*.json"))])
+    # From the checkpoint, if there is one: the Trainer alone does not find all weights again (see docs/trainers.md).
+    model = common.model(own.resume or own.model)
+    trainer = PackTrainer(model, args, train_dataset=Packs(loader), callbacks=[SaveCursor(loader)])
+    trainer.train(resume_from_checkpoint=own.resume and str(own.resume))
+    ledger = loader.merged_ledger()  # every rank must call it
+    if trainer.is_world_process_zero():
+        print(ledger)
+
+
+if __name__ == "__main__":
+    main()
