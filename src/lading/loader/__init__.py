@@ -10,6 +10,7 @@
     packs     pack number → pack, in a worker
     ahead     batches in their order, a `DataLoader` for each worker; reviving: when one dies
     watchdog  how long a sample may take
+    helpers   other processes that do a job along with this one
     epoch     one epoch as a rank lives it: where it stands, and its books; accounts: how those are opened
     ranks     which rank this process is; agreement: whether all made the same plan
     state     the cursor

@@ -1,28 +1,13 @@
-"""Processes that count for this one.
-
-They are plain children that talk through pipes: a forked process would inherit the threads of a tokenizer half-way
-through something, and one that `multiprocessing` spawns would run a user's script again. A child whose parent is gone
-reads the end of its input, and ends.
-"""
+"""Processes that count for this one."""
 
 from __future__ import annotations
 
-import os
-import pickle
-import signal
-import subprocess
-import sys
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from queue import SimpleQueue
-from threading import Semaphore
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from lading.errors import ConfigError, CorpusError, LadingError
 from lading.lengths.rows import Counted
-from lading.loader.watchdog import serve_only
+from lading.loader import helpers
 
 if TYPE_CHECKING:
     from lading.loader.samples import Samples
@@ -30,155 +15,25 @@ if TYPE_CHECKING:
 Chunk = tuple[list[int], list[int]]
 """Rows of a file, and the numbers of their samples."""
 
-AHEAD = 4
-"""Chunks that wait for each process."""
-WORTH_IT = 8
-"""Chunks from which on other processes are started: to load what they need takes seconds."""
-COMMAND = "from lading.loader.counting.processes import serve; serve()"
+
+@dataclass(frozen=True, slots=True)
+class CountChunk:
+    """The job: one chunk, counted."""
+
+    samples: Samples
+
+    def __call__(self, chunk: Chunk) -> Counted:
+        """Count it."""
+        rows, indices = chunk
+        return Counted.of(rows, self.samples.measure(indices))
 
 
-def count_chunk(samples: Samples, chunk: Chunk) -> Counted:
-    """One chunk, counted."""
-    rows, indices = chunk
-    return Counted.of(rows, samples.measure(indices))
-
-
-class Helpers:
-    """So many processes that count: this one, and others, which join in as soon as they have loaded what they need."""
+class Helpers(helpers.Helpers[Chunk, Counted]):
+    """So many processes that count: this one, and others."""
 
     def __init__(self, samples: Samples, workers: int) -> None:
-        self.samples, self.others = samples, max(0, workers - 1)
-        self.asked = 0
-        """Chunks that were handed to other processes."""
-        self._children: list[subprocess.Popen[bytes]] = []
-        self._threads = ThreadPoolExecutor(max_workers=max(1, self.others))
-        self._idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
-        self._places = Semaphore(0)
-        self._greetings: list[Future[None]] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for child in self._children:
-            child.kill()
-            child.wait()
-        self._threads.shutdown(cancel_futures=True)
-        for child in self._children:
-            for pipe in (child.stdin, child.stdout):
-                if pipe is not None:
-                    with suppress(BrokenPipeError):
-                        pipe.close()
+        super().__init__(CountChunk(samples), workers)
 
     def count(self, chunks: Iterable[Chunk], number: int) -> Iterator[Counted]:
         """So many chunks, counted, in their order, whoever counts them."""
-        if self.others and number >= WORTH_IT:
-            self.start()
-        waiting: deque[Future[Counted]] = deque()
-        for chunk in chunks:
-            if self._places.acquire(blocking=False):
-                waiting.append(self._threads.submit(self._ask, chunk))
-                self.asked += 1
-            else:
-                waiting.append(self._counted(chunk))
-            while waiting and waiting[0].done():
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-        for greeting in self._greetings:
-            if greeting.done():
-                greeting.result()
-
-    def start(self) -> None:
-        """Start the others, if they are not started yet. They are not waited for."""
-        if self._children:
-            return
-        try:
-            parcel = pickle.dumps(self.samples)
-        except (pickle.PicklingError, TypeError, AttributeError) as error:
-            raise ConfigError(
-                found=f"a corpus or processor that cannot be handed to another process ({error})",
-                wanted="one that can be pickled, or workers=0",
-            ) from error
-        quiet = {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1"}
-        environment = {**os.environ, **quiet, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        for _ in range(self.others):
-            child = subprocess.Popen(
-                [sys.executable, "-c", COMMAND], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
-            )
-            self._children.append(child)
-            self._greetings.append(self._threads.submit(self._greet, child, parcel))
-
-    def wait(self) -> None:
-        """Wait until all of the others are ready."""
-        for greeting in self._greetings:
-            greeting.result()
-
-    def _counted(self, chunk: Chunk) -> Future[Counted]:
-        """A chunk counted here. Its error waits for its turn: whoever counts, the first one is raised."""
-        future: Future[Counted] = Future()
-        try:
-            future.set_result(count_chunk(self.samples, chunk))
-        except LadingError as error:
-            future.set_exception(error)
-        return future
-
-    def _greet(self, child: subprocess.Popen[bytes], parcel: bytes) -> None:
-        _tell(child, parcel)
-        self._idle.put(child)
-        self._places.release(AHEAD)
-
-    def _ask(self, chunk: Chunk) -> Counted:
-        child = self._idle.get()
-        try:
-            answer = _tell(child, pickle.dumps(chunk))
-        finally:
-            self._idle.put(child)
-            self._places.release()
-        if isinstance(answer, LadingError):
-            raise answer
-        assert isinstance(answer, Counted)
-        return answer
-
-
-def _tell(child: subprocess.Popen[bytes], parcel: bytes) -> object:
-    """Hand something to a child, and wait for its answer."""
-    assert child.stdin is not None
-    assert child.stdout is not None
-    try:
-        child.stdin.write(parcel)
-        child.stdin.flush()
-        answer: object = pickle.load(child.stdout)
-    except (EOFError, BrokenPipeError) as error:
-        raise CorpusError(
-            found=f"a counting process that ended by itself (exit code {child.wait()})",
-            wanted="its answer",
-            consequence="what was counted so far is kept; with workers=0 this process counts",
-        ) from error
-    return answer
-
-
-def serve() -> None:
-    """A helper's life: a corpus, then chunks of it, until the input ends."""
-    # What a library prints must not come between the answers; and who interrupts the parent interrupts no answer.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    serve_only()
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    samples = pickle.load(sys.stdin.buffer)
-    answer: object = "ready"
-    while True:
-        pickle.dump(answer, answers)
-        answers.flush()
-        try:
-            chunk = pickle.load(sys.stdin.buffer)
-        except EOFError:
-            return
-        answer = _answer(samples, chunk)
-
-
-def _answer(samples: Any, chunk: Chunk) -> Counted | LadingError:
-    try:
-        return count_chunk(samples, chunk)
-    except LadingError as error:
-        return error
+        return self.each(chunks, number)
