@@ -8,6 +8,7 @@ import typer
 
 from lading.cli.count import count
 from lading.cli.demo import demo
+from lading.cli.doctor import doctor
 from lading.cli.families import families
 from lading.cli.plan import plan
 from lading.cli.show import errors
@@ -25,6 +26,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(count)
 app.command()(plan)
+app.command()(doctor)
 app.command()(verify)
 app.command()(families)
 
