@@ -9,7 +9,7 @@ import importlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,7 +25,7 @@ from lading.records import Finding
 from lading.sources.corpus import Source
 from lading.sources.elements import SPACE, NoArray, scan_elements
 from lading.sources.lines import BLANKS
-from lading.sources.meta import SourceConfig
+from lading.sources.meta import OPTIONS, SourceConfig
 
 META = "meta.json"
 LEFT_OUT = "left-out.jsonl"
@@ -74,6 +74,7 @@ def write_clean(findings: Findings, folder: Path, *, strict: bool = False) -> Cl
         raise ConfigError(
             found="no row without a finding", wanted="something to keep", consequence="no copy was written"
         )
+    _refuse_unwritable(staying)
     folder.mkdir(parents=True, exist_ok=True)
     names = _file_names(staying)
     entries: dict[str, Any] = {}
@@ -93,6 +94,16 @@ def write_clean(findings: Findings, folder: Path, *, strict: bool = False) -> Cl
     )
 
 
+def _refuse_unwritable(sources: list[Source]) -> None:
+    for source in sources:
+        if source.config.file.suffix not in _WRITERS:
+            raise ConfigError(
+                found=f"data set {source.config.name} in {source.config.file}",
+                wanted=f"a file ending in {' or '.join(_WRITERS)}",
+                consequence="no copy was written",
+            )
+
+
 def _file_names(sources: list[Source]) -> list[str]:
     """A name for each copy: the file's own, unless another has it."""
     taken = {META, LEFT_OUT}
@@ -108,13 +119,8 @@ def _file_names(sources: list[Source]) -> list[str]:
 def _entry(config: SourceConfig, name: str, folder: Path) -> dict[str, Any]:
     # Paths without a folder are seen from where the program is started, and the copy's are no others.
     where = {"media_dir": os.path.relpath(config.media_dir, folder)} if config.media_dir is not None else {}
-    return {
-        "file_name": name,
-        "columns": dict(config.columns),
-        "tags": dict(config.tags),
-        "sample_ratio": config.sample_ratio,
-        **where,
-    }
+    said = {option: value for option, value in asdict(config).items() if option in OPTIONS and value is not None}
+    return {**said, "file_name": name, **where}
 
 
 def _write_json(path: Path, value: Any) -> None:

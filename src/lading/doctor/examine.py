@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lading.conversation import Layout
 from lading.doctor import findings as findings_module
 from lading.doctor.findings import Findings
 from lading.doctor.kinds import KINDS, NUMBERS, Problem
 from lading.doctor.look import TWINS, Look, Looked
 from lading.doctor.opening import Patient, open_patient
+from lading.doctor.reading import source_layouts
 from lading.doctor.twins import same_media, same_samples
 from lading.errors import ConfigError
 from lading.loader import Border, load_processor, read_processor
@@ -65,13 +67,14 @@ def examine(
         )
     patient = meta if isinstance(meta, Patient) else open_patient(Path(meta))
     book = _Book(patient)
-    look = Look(patient.rows, border, pack_size=pack_size, deep=deep, seconds=media_seconds)
+    layouts = source_layouts(patient.rows)
+    look = Look(patient.rows, layouts, border, pack_size, deep, media_seconds)
     total = len(patient)
     with Helpers(look, workers) as helpers:
         for looked in helpers.each(_chunks(total), math.ceil(total / CHUNK)):
             book.add(looked)
             progress(len(looked.rows))
-    book.compare()
+    book.compare(layouts)
     return Findings(
         meta=patient.meta,
         **book.told(),
@@ -114,12 +117,12 @@ class _Book:
         for row, problem in looked.problems:
             self._note(row, problem)
 
-    def compare(self) -> None:
+    def compare(self, layouts: tuple[Layout, ...]) -> None:
         """Look for what stands twice. A row that shows several media of others is told by the first."""
         twins = np.concatenate(self.media)
         self.media.clear()
         rows = self.patient.rows
-        for row, problem in chain(same_samples(rows, self.samples), same_media(rows, twins)):
+        for row, problem in chain(same_samples(rows, self.samples), same_media(rows, layouts, twins)):
             if not int(self.marks[row]) >> NUMBERS[problem.kind] & 1:
                 self._note(row, problem)
 

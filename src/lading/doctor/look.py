@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lading.conversation import Layout
 from lading.doctor.checks import CHECKS
 from lading.doctor.checks.exact import bent, lengths, special_tokens
 from lading.doctor.checks.media import Verdict, examine_medium
@@ -46,15 +47,22 @@ class Look:
     """The job: rows → what is wrong with each. Pickling carries the settings; each process remembers its own media."""
 
     def __init__(
-        self, corpus: Corpus, border: Border | None, *, pack_size: int | None, deep: bool, seconds: float | None
+        self,
+        corpus: Corpus,
+        layouts: tuple[Layout, ...],
+        border: Border | None,
+        pack_size: int | None = None,
+        deep: bool = False,
+        seconds: float | None = None,
     ) -> None:
-        self.corpus, self.border, self.pack_size, self.deep, self.seconds = corpus, border, pack_size, deep, seconds
+        self.corpus, self.layouts, self.border = corpus, layouts, border
+        self.pack_size, self.deep, self.seconds = pack_size, deep, seconds
         self._policy = SkipPolicy(watchdog=Watchdog(seconds))
         self._markers = Markers(WELL_KNOWN if border is None else special_tokens(border))
         self._known: dict[tuple[str, str, str], Verdict] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_again, (self.corpus, self.border, self.pack_size, self.deep, self.seconds))
+        return (Look, (self.corpus, self.layouts, self.border, self.pack_size, self.deep, self.seconds))
 
     def __call__(self, rows: range) -> Looked:
         """Look at these rows."""
@@ -77,7 +85,7 @@ class Look:
 
     def read(self, index: int) -> Read | Problem:
         """What a row says; what nobody foresaw is a problem by that name."""
-        found = self._policy.attempt(self.corpus.key(index), lambda: read(self.corpus, index))
+        found = self._policy.attempt(self.corpus.key(index), lambda: read(self.corpus, self.layouts, index))
         return _unforeseen(found) if isinstance(found, Dropped) else found
 
     def checked(self, index: int, seen: Read) -> list[Problem]:
@@ -147,10 +155,6 @@ class _Chunk:
     def result(self) -> Looked:
         media = np.array([(path, *rest) for path, rest in self.files.items()], dtype=TWINS)
         return Looked(rows=self.rows, problems=self.problems, samples=self.samples, media=media, shown=self.shown)
-
-
-def _again(corpus: Corpus, border: Border | None, pack_size: int | None, deep: bool, seconds: float | None) -> Look:
-    return Look(corpus, border, pack_size=pack_size, deep=deep, seconds=seconds)
 
 
 def _unforeseen(dropped: Dropped) -> Problem:

@@ -75,7 +75,7 @@ def open_patient(meta: Path) -> Patient:
 def _configs(meta: Path) -> tuple[SourceConfig, ...]:
     if is_meta(meta):
         return read_meta(meta)
-    if not meta.is_file():
+    if not meta.exists():
         raise CorpusError(found=f"no file {meta}", wanted="a meta file or a data file", consequence="nothing was read")
     return (SourceConfig(name=meta.stem, file=meta, media_dir=meta.parent),)
 
@@ -87,17 +87,20 @@ def is_meta(path: Path) -> bool:
 
 
 def _opened(meta: Path, config: SourceConfig) -> Source | Finding:
-    file = config.file
-    if not file.exists():
-        return _finding("missing_file", file, "no such file")
-    if file.is_file() and not file.stat().st_size:
-        return _finding("empty_file", file, "0 bytes")
     try:
         source = open_corpus(meta, [config.name] if is_meta(meta) else None).sources[0]
         rows = len(source.file)
     except CorpusError as error:
-        return _finding("unreadable_file", file, error.found + (f" [{error.where}]" if error.where else ""))
-    return source if rows else _finding("empty_file", file, "no rows")
+        return _broken(config.file, error)
+    return source if rows else _finding("empty_file", config.file, "no rows")
+
+
+def _broken(file: Path, error: CorpusError) -> Finding:
+    if not file.exists():
+        return _finding("missing_file", file, "no such file")
+    if file.is_file() and not file.stat().st_size:
+        return _finding("empty_file", file, "0 bytes")
+    return _finding("unreadable_file", file, error.found + (f" [{error.where}]" if error.where else ""))
 
 
 def _finding(kind: str, file: Path, detail: str) -> Finding:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,15 @@ from lading.doctor.kinds import KINDS, Problem
 from lading.errors import Reason, SkipSample
 from lading.fields import MediaKind
 from lading.records import Conversation
-from lading.sources import Corpus, SourceConfig
+from lading.sources import Corpus
 
 CORRUPT: Mapping[MediaKind, str] = {"image": "corrupt_picture", "video": "corrupt_clip", "audio": "corrupt_sound"}
 """What the loader calls `corrupt_media`, by what the medium is."""
+TALK_COLUMNS = (
+    *("messages", "conversations", "conversation", "instruction", "output"),
+    *("prompt", "completion", "query", "response", "question", "answer", "texts"),
+)
+"""Columns that hold what is said. A row with one of them that is refused is wrong inside."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,18 +32,19 @@ class Read:
     conversation: Conversation
 
 
-def layout_of(config: SourceConfig) -> Layout:
-    """How the rows of a source are read."""
-    return Layout(columns=config.columns, tags=config.tags, media_dir=config.media_dir)
+def source_layouts(corpus: Corpus) -> tuple[Layout, ...]:
+    """How the rows of each source are read."""
+    configs = (source.config for source in corpus.sources)
+    return tuple(Layout(columns=own.columns, tags=own.tags, media_dir=own.media_dir) for own in configs)
 
 
-def read(corpus: Corpus, index: int) -> Read | Problem:
+def read(corpus: Corpus, layouts: Sequence[Layout], index: int) -> Read | Problem:
     """Sample `index`, or why it cannot be read."""
     try:
         row = corpus.row(index)
     except SkipSample as skip:
         return Problem(_unparsed(skip), said(skip))
-    layout = layout_of(corpus.config(index))
+    layout = layouts[corpus.locate(index)[0]]
     try:
         conversation = read_conversation(row, layout)
     except SkipSample as skip:
@@ -78,13 +84,9 @@ def _refused(skip: SkipSample, value: Mapping[str, Any], layout: Layout) -> str:
         return kind_of(skip.reason)
     if isinstance(skip.__cause__, UnicodeEncodeError):
         return "half_character"
-    if not layout.has_messages(value) and not _is_alpaca(value):
+    if not any(name in value for name in (*TALK_COLUMNS, *layout.columns.values())):
         return "unknown_columns"
     return "tool_calls" if "tool calls or definitions" in skip.found else "bad_message"
-
-
-def _is_alpaca(value: Mapping[str, Any]) -> bool:
-    return "instruction" in value and "output" in value
 
 
 def shown(text: str, most: int = 80) -> str:

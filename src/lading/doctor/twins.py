@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import filecmp
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lading.conversation import Layout
 from lading.doctor.digests import path_digest
 from lading.doctor.kinds import Problem
 from lading.doctor.reading import Read, read
@@ -23,7 +24,7 @@ def same_samples(corpus: Corpus, digests: NDArray[np.uint64]) -> Pairs:
         yield int(rows[again]), Problem("duplicate_sample", f"the same as {corpus.key(int(rows[first])).where}")
 
 
-def same_media(corpus: Corpus, media: NDArray[np.void]) -> Pairs:
+def same_media(corpus: Corpus, layouts: Sequence[Layout], media: NDArray[np.void]) -> Pairs:
     """Every file that holds what a file of another name does."""
     media = media[np.lexsort((media["row"], media["path"]))]
     _, firsts = np.unique(media["path"], return_index=True)
@@ -31,7 +32,7 @@ def same_media(corpus: Corpus, media: NDArray[np.void]) -> Pairs:
     files = media[firsts]
     files = files[np.lexsort((files["path"], files["row"]))]
     for first, again in _repeats(files["content"]):
-        one, other = (_path(corpus, files[place]) for place in (first, again))
+        one, other = (_path(corpus, layouts, files[place]) for place in (first, again))
         if one is not None and other is not None and filecmp.cmp(one, other, shallow=False):
             where = corpus.key(int(files[first]["row"])).where
             yield int(files[again]["row"]), Problem("duplicate_media", f"{other} holds the same as {one} of {where}")
@@ -52,9 +53,9 @@ def _repeats(values: NDArray[np.uint64]) -> Iterator[tuple[int, int]]:
         yield int(order[firsts[again]]), int(order[again])
 
 
-def _path(corpus: Corpus, entry: np.void) -> str | None:
+def _path(corpus: Corpus, layouts: Sequence[Layout], entry: np.void) -> str | None:
     """The name behind a digest: its row is read once more."""
-    seen = read(corpus, int(entry["row"]))
+    seen = read(corpus, layouts, int(entry["row"]))
     if not isinstance(seen, Read):
         return None
     names = [part.reference for part in seen.conversation.media if isinstance(part.reference, str)]

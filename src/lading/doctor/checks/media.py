@@ -12,7 +12,7 @@ from lading.doctor.checks.signatures import HEAD, content_of, promised, seems_cu
 from lading.doctor.digests import content_digest
 from lading.doctor.kinds import Problem
 from lading.doctor.reading import kind_of, said
-from lading.errors import SkipSample
+from lading.errors import Reason, SkipSample
 from lading.fields import MediaKind
 from lading.media import audio, image, measure, video
 from lading.media.opening import name_of, readable
@@ -84,7 +84,7 @@ def _stored(part: MediaPart, *, deep: bool) -> Verdict:
     except OSError as error:
         told = f"{part.kind} {name_of(part)} that cannot be read ({error.strerror or error})"
         return Verdict(problems=(Problem("unreadable_medium", told),))
-    return Verdict(problems=(*problems, *_misnamed(opened)), size=measured, content=content)
+    return Verdict(problems=tuple(problems), size=measured, content=content)
 
 
 def _looked_at(opened: Opened) -> tuple[Size | None, list[Problem]]:
@@ -93,7 +93,7 @@ def _looked_at(opened: Opened) -> tuple[Size | None, list[Problem]]:
     except SkipSample as skip:
         refusal = _refusal(opened.part, skip)
         return None, [Problem(refusal.kind, refusal.detail + opened.seems)]
-    return size, list(_LOOKS[opened.part.kind](opened, size))
+    return size, [*_LOOKS[opened.part.kind](opened, size), *_misnamed(opened)]
 
 
 def _picture(opened: Opened, size: Size) -> Iterator[Problem]:
@@ -145,8 +145,8 @@ def _decoded(opened: Opened, cut: str, decode: Callable[[], object]) -> Iterator
         decode()
     except SkipSample as skip:
         refusal = _refusal(opened.part, skip)
-        unreadable = refusal.kind == kind_of(skip.reason, opened.part.kind) and refusal.kind.startswith("corrupt")
-        yield Problem((cut if suspect else "undecodable_media") if unreadable else refusal.kind, refusal.detail)
+        broken = cut if suspect else "undecodable_media"
+        yield Problem(broken if skip.reason == Reason.CORRUPT_MEDIA else refusal.kind, refusal.detail)
 
 
 def _moves(part: MediaPart) -> bool:
