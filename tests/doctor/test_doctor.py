@@ -12,7 +12,11 @@ import pytest
 
 from lading.doctor import KINDS, examine
 from lading.doctor.findings import Findings
+from lading.doctor.look import Look
+from lading.doctor.opening import open_patient
+from lading.doctor.reading import source_layouts
 from lading.errors import ConfigError, CorpusError
+from lading.loader.helpers import Helpers
 from lading.sources import open_corpus
 from tests.doctor.planted import EXACT, FAULTS, plant, write_clean_corpus
 from tests.support.shared import SHARED, needs_shared, processor_folder
@@ -67,12 +71,19 @@ def test_without_a_processor_what_needs_none_is_found(planted: tuple[Path, dict[
     assert {kind: found[places[kind]] for kind in FAULTS} == {kind: {kind} for kind in FAULTS}
 
 
-def test_other_processes_find_the_same(planted: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
-    meta, _ = planted
-    monkeypatch.setattr("lading.doctor.examine.CHUNK", 8)
-    alone, together = (examine(meta, workers=workers) for workers in (0, 3))
-    assert alone.findings == together.findings
-    assert alone.counts == together.counts
+def test_other_processes_find_the_same(planted: tuple[Path, dict[str, str]]) -> None:
+    rows = open_patient(planted[0]).rows
+    look = Look(rows, source_layouts(rows), None)
+    chunks = [range(start, min(len(rows), start + 8)) for start in range(0, len(rows), 8)]
+    with Helpers(look, workers=3) as helpers:
+        helpers.start()
+        helpers.wait()
+        together = list(helpers.each(chunks, len(chunks)))
+        assert helpers.asked > 0
+    for one, other in zip(together, map(Look(rows, source_layouts(rows), None), chunks), strict=True):
+        assert (one.rows, one.problems, one.shown) == (other.rows, other.problems, other.shown)
+        assert one.samples.tolist() == other.samples.tolist()
+        assert one.media.tolist() == other.media.tolist()
 
 
 def test_deep_looks_behind_headers(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from lading.doctor.checks.signatures import HEAD, content_of, promised, seems_cut
+from lading.doctor.checks.signatures import HEAD, MEDIUM, content_of, promised, seems_cut
 from lading.doctor.digests import content_digest
 from lading.doctor.kinds import Problem
-from lading.doctor.reading import kind_of, said
+from lading.doctor.reading import CORRUPT, kind_of, said
 from lading.errors import Reason, SkipSample
 from lading.fields import MediaKind
 from lading.media import audio, image, measure, video
@@ -24,6 +24,8 @@ HUGE = 64_000_000
 """Pixels above which a picture is larger than any camera's or scanner's page."""
 EXTREME = 50
 """A long side so many times the short one is a thread."""
+CUT: Mapping[MediaKind, str] = {"image": "truncated_picture", "video": "truncated_clip"}
+"""What a medium without its end is called."""
 MAY_MOVE = ("gif", "webp", "png", "tiff")
 """Kinds of pictures that may hold several."""
 
@@ -92,8 +94,15 @@ def _looked_at(opened: Opened) -> tuple[Size | None, list[Problem]]:
         size = measure(opened.part)
     except SkipSample as skip:
         refusal = _refusal(opened.part, skip)
-        return None, [Problem(refusal.kind, refusal.detail + opened.seems)]
+        return None, [Problem(_cut_short(opened, refusal.kind), refusal.detail + opened.seems)]
     return size, [*_LOOKS[opened.part.kind](opened, size), *_misnamed(opened)]
+
+
+def _cut_short(opened: Opened, kind: str) -> str:
+    """The name for what cannot be read: of a file that is what it should be, but has no end, this is the reason."""
+    fits = MEDIUM.get(opened.content or "") == opened.part.kind
+    cut = fits and kind == CORRUPT[opened.part.kind] and seems_cut(opened.content, opened.file, opened.bytes)
+    return CUT.get(opened.part.kind, kind) if cut else kind
 
 
 def _picture(opened: Opened, size: Size) -> Iterator[Problem]:
@@ -106,7 +115,7 @@ def _picture(opened: Opened, size: Size) -> Iterator[Problem]:
         yield Problem("huge_picture", f"{name} of {shape}")
     if long > EXTREME * short:
         yield Problem("extreme_shape", f"{name} of {shape}")
-    broken = list(_decoded(opened, "truncated_picture", lambda: image.decode(opened.part)))
+    broken = list(_decoded(opened, CUT["image"], lambda: image.decode(opened.part)))
     yield from broken
     if not broken and opened.content in MAY_MOVE and _moves(opened.part):
         yield Problem("animated_picture", f"{name} holds several pictures")
@@ -119,7 +128,7 @@ def _clip(opened: Opened, size: Size) -> Iterator[Problem]:
         return
     if size.frames == 1:
         yield Problem("short_clip", f"{name_of(opened.part)} of one frame")
-    yield from _decoded(opened, "truncated_clip", lambda: video.decode(opened.part, [size.frames - 1]))
+    yield from _decoded(opened, CUT["video"], lambda: video.decode(opened.part, [size.frames - 1]))
 
 
 def _sound(opened: Opened, size: Size) -> Iterator[Problem]:

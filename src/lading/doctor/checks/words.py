@@ -30,7 +30,7 @@ _GARBLED = re.compile(
     f"|(?:[ÐÑ]{_HIGH}){{3}}"  # Cyrillic
 )
 _FOREIGN = re.compile(
-    r"<(?:image|video|audio)>"  # ours, but beside typed media, where it is a word
+    r"(?<!\w)<(?:image|video|audio)>"  # ours, but beside typed media, where it is a word; or in other letters
     r"|<\|(?:image|video|audio)(?:_\d+)?\|>"
     r"|<(?:image|video|audio)[ _-]?(?:\d+|placeholder|here|token)>"
     r"|<(?:images|videos|audios|speech)>"
