@@ -6,6 +6,7 @@ import sys
 
 from lading.cli.count import count
 from lading.cli.demo import demo
+from lading.cli.doctor import doctor
 from lading.cli.families import families
 from lading.cli.plan import plan
 from lading.cli.show import errors
@@ -25,6 +26,7 @@ app.callback()(ask)
 app.command()(demo)
 app.command()(count)
 app.command()(plan)
+app.command()(doctor)
 app.command()(verify)
 app.command()(families)
 

@@ -26,7 +26,7 @@ class Finding:
     """`file:line`, or a file alone where it is wrong as a whole."""
     detail: str
     key: SampleKey | None = None
-    """The sample; none where a file is wrong as a whole."""
+    """The sample; none where a file is wrong as a whole, or a row is not in the share that its source uses."""
 
     def __str__(self) -> str:
         return f"{self.severity} {self.kind} {self.where}: {self.detail}"

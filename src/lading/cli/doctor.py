@@ -1,0 +1,90 @@
+"""`lading doctor`: what is wrong with a corpus, before any GPU time."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lading.cli.show import check_writable, console, print_json, progress_bar
+from lading.doctor import KINDS, Findings, examine, write_clean
+from lading.doctor.clean import Cleaned, check_folder
+from lading.doctor.opening import open_patient
+
+SHOWN = 3
+"""Examples of each kind that are printed; `--json` has all of them."""
+
+
+def doctor(
+    meta: Annotated[Path, typer.Argument(help="A meta .json, or conversations in .jsonl, .json or .parquet.")],
+    processor: Annotated[
+        str | None, typer.Option(help="A processor folder, a hub id, or toy:NAME: check tokens and labels, too.")
+    ] = None,
+    pack_size: Annotated[int | None, typer.Option(help="Tokens in a pack: find what is longer.", min=1)] = None,
+    family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
+    deep: Annotated[bool, typer.Option("--deep", help="Decode every picture, clip and sound.")] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(help="Processes that look; 0 or 1: this one alone. As many as cores, if not given.", min=0),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings count as errors.")] = False,
+    fix: Annotated[
+        Path | None,
+        typer.Option(help="Write a copy without the bad rows, and the list of these, to this folder.", file_okay=False),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Find broken, odd and duplicated samples before the GPUs are rented. Exit code 1: there are errors."""
+    if fix is not None:
+        check_folder(meta, fix)
+        check_writable(fix)
+    patient = open_patient(meta)
+    with progress_bar("looking", len(patient)) as progress:
+        found = examine(
+            patient,
+            processor,
+            family=family,
+            pack_size=pack_size,
+            deep=deep,
+            workers=len(os.sched_getaffinity(0)) if workers is None else workers,
+            progress=progress,
+        )
+    copy = write_clean(found, fix, strict=strict) if fix is not None else None
+    if as_json:
+        fixed = {name: str(value) for name, value in asdict(copy).items()} if copy is not None else None
+        print_json({**found.to_dict(), "fixed": fixed})
+    else:
+        _print_kinds(found)
+        _print_summary(found, copy)
+    if found.fails(strict=strict):
+        raise typer.Exit(1)
+
+
+def _print_kinds(found: Findings) -> None:
+    """Errors before warnings, each kind with what it means and where it was found first."""
+    for severity, colour in (("error", "red"), ("warning", "yellow")):
+        for kind, count in found.counts.items():
+            about = KINDS[kind]
+            if about.severity != severity:
+                continue
+            console.print(f"[bold {colour}]{severity}[/] [bold]{kind}[/] × {count:,}")
+            console.print(f"  {about.training}", style="dim", markup=False)
+            for finding in found.of_kind(kind)[:SHOWN]:
+                console.print(f"  {finding.where}: {finding.detail}", markup=False, soft_wrap=True)
+            if count > SHOWN:
+                console.print(f"  … and {count - SHOWN:,} more; --json names them", style="dim")
+
+
+def _print_summary(found: Findings, copy: Cleaned | None) -> None:
+    numbers = {name: found.count(name) for name in ("error", "warning")}
+    said = ", ".join(f"{count:,} {name}{'' if count == 1 else 's'}" for name, count in numbers.items())
+    looked = f"{found.samples:,} samples and {found.media:,} media looked at in {found.seconds:.1f} s"
+    console.print(f"[bold]{said}[/] · {looked}")
+    if found.processor is None:
+        console.print("Without --processor, tokens, labels and lengths were not checked.", style="dim")
+    if copy is not None:
+        console.print(f"Clean copy: {copy.meta} ({copy.kept_rows:,} rows)", markup=False, soft_wrap=True)
+        console.print(f"Left out: {copy.left_out} ({copy.left_out_rows:,} rows)", markup=False, soft_wrap=True)

@@ -1,0 +1,23 @@
+"""A look at a corpus before any GPU time: what is wrong with it, where, and what would happen in training.
+
+kinds     every kind of finding, its severity, and what follows from it
+opening   files that cannot be opened are findings, too
+reading   a row → its conversation, or the problem for which it is refused
+checks/   what is looked for, a function for each
+look      a chunk of rows, looked at by this process or another
+twins     samples and media that are there twice
+examine   all of it, in parallel
+findings  what was found
+clean     a copy without what was found
+
+    >>> from lading.doctor import KINDS, examine
+    >>> KINDS["truncated_picture"].training
+    'The header is fine, but decoding fails: the sample is lost in the middle of the run.'
+"""
+
+from lading.doctor.clean import write_clean
+from lading.doctor.examine import examine
+from lading.doctor.findings import Findings
+from lading.doctor.kinds import KINDS, Kind
+
+__all__ = ["KINDS", "Findings", "Kind", "examine", "write_clean"]

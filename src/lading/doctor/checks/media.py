@@ -1,0 +1,201 @@
+"""One medium: whether it is there, whole, and what it is called. Headers and edges are read; `deep` decodes it all."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from lading.doctor.checks.signatures import HEAD, MEDIUM, content_of, promised, seems_cut
+from lading.doctor.digests import content_digest
+from lading.doctor.kinds import Problem
+from lading.doctor.reading import CORRUPT, kind_of, said
+from lading.errors import Reason, SkipSample
+from lading.fields import MediaKind
+from lading.media import audio, image, measure, video
+from lading.media.opening import name_of, readable
+from lading.records import AudioSize, ImageSize, MediaPart, Size, VideoSize
+
+TINY = 8
+"""Pixels on the shorter side below which nothing can be recognised."""
+HUGE = 64_000_000
+"""Pixels above which a picture is larger than any camera's or scanner's page."""
+EXTREME = 50
+"""A long side so many times the short one is a thread."""
+CUT: Mapping[MediaKind, str] = {"image": "truncated_picture", "video": "truncated_clip"}
+"""What a medium without its end is called."""
+MAY_MOVE = ("gif", "webp", "png", "tiff")
+"""Kinds of pictures that may hold several."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdict:
+    """What is known of a medium once it was looked at."""
+
+    problems: tuple[Problem, ...] = ()
+    size: Size | None = None
+    content: int = 0
+    """A digest of what is in the file, for files; 0: none."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Opened:
+    """A medium whose bytes can be read."""
+
+    part: MediaPart
+    file: BinaryIO
+    bytes: int
+    content: str | None
+    """What its first bytes say it is."""
+    deep: bool
+
+    @property
+    def seems(self) -> str:
+        """A word about what the bytes look like, for messages."""
+        return f"; its first bytes look like {self.content}" if self.content else ""
+
+
+def examine_medium(part: MediaPart, *, deep: bool = False) -> Verdict:
+    """Look at one medium; those who come as decoded objects are only measured."""
+    with warnings.catch_warnings():
+        # Pillow warns of large pictures; so do we, by name.
+        warnings.simplefilter("ignore")
+        if isinstance(part.reference, tuple) and all(isinstance(frame, str) for frame in part.reference):
+            return _frames(part, deep=deep)
+        if not isinstance(part.reference, (str, Path, bytes)):
+            return _measured(part)
+        return _stored(part, deep=deep)
+
+
+def _stored(part: MediaPart, *, deep: bool) -> Verdict:
+    try:
+        source = readable(part)
+    except SkipSample as skip:
+        return Verdict(problems=(_refusal(part, skip),))
+    try:
+        with Path(source).open("rb") if isinstance(source, str) else source as file:
+            size = file.seek(0, 2)
+            if not size:
+                return Verdict(problems=(Problem("empty_media", f"{part.kind} {name_of(part)} of 0 bytes"),))
+            file.seek(0)
+            opened = Opened(part=part, file=file, bytes=size, content=content_of(file.read(HEAD)), deep=deep)
+            measured, problems = _looked_at(opened)
+            content = content_digest(file, size) if isinstance(source, str) else 0
+    except OSError as error:
+        told = f"{part.kind} {name_of(part)} that cannot be read ({error.strerror or error})"
+        return Verdict(problems=(Problem("unreadable_medium", told),))
+    return Verdict(problems=tuple(problems), size=measured, content=content)
+
+
+def _looked_at(opened: Opened) -> tuple[Size | None, list[Problem]]:
+    try:
+        size = measure(opened.part)
+    except SkipSample as skip:
+        refusal = _refusal(opened.part, skip)
+        return None, [Problem(_cut_short(opened, refusal.kind), refusal.detail + opened.seems)]
+    return size, [*_LOOKS[opened.part.kind](opened, size), *_misnamed(opened)]
+
+
+def _cut_short(opened: Opened, kind: str) -> str:
+    """The name for what cannot be read: of a file that is what it should be, but has no end, this is the reason."""
+    fits = MEDIUM.get(opened.content or "") == opened.part.kind
+    cut = fits and kind == CORRUPT[opened.part.kind] and seems_cut(opened.content, opened.file, opened.bytes)
+    return CUT.get(opened.part.kind, kind) if cut else kind
+
+
+def _picture(opened: Opened, size: Size) -> Iterator[Problem]:
+    assert isinstance(size, ImageSize)
+    name, shape = name_of(opened.part), f"{size.width}×{size.height} pixels"
+    short, long = sorted((size.height, size.width))
+    if short < TINY:
+        yield Problem("tiny_picture", f"{name} of {shape}")
+    if short * long > HUGE:
+        yield Problem("huge_picture", f"{name} of {shape}")
+    if long > EXTREME * short:
+        yield Problem("extreme_shape", f"{name} of {shape}")
+    broken = list(_decoded(opened, CUT["image"], lambda: image.decode(opened.part)))
+    yield from broken
+    if not broken and opened.content in MAY_MOVE and _moves(opened.part):
+        yield Problem("animated_picture", f"{name} holds several pictures")
+
+
+def _clip(opened: Opened, size: Size) -> Iterator[Problem]:
+    assert isinstance(size, VideoSize)
+    if size.frames < 1 or size.fps <= 0:
+        yield Problem("empty_clip", f"{name_of(opened.part)} with {size.frames} frames at {size.fps:g} a second")
+        return
+    if size.frames == 1:
+        yield Problem("short_clip", f"{name_of(opened.part)} of one frame")
+    yield from _decoded(opened, CUT["video"], lambda: video.decode(opened.part, [size.frames - 1]))
+
+
+def _sound(opened: Opened, size: Size) -> Iterator[Problem]:
+    assert isinstance(size, AudioSize)
+    if size.samples < 1:
+        yield Problem("empty_sound", f"{name_of(opened.part)} without a sample of sound")
+    yield from _decoded(opened, "undecodable_media", lambda: audio.decode(opened.part, size.rate))
+
+
+_LOOKS: Mapping[MediaKind, Callable[[Opened, Size], Iterator[Problem]]] = {
+    "image": _picture,
+    "video": _clip,
+    "audio": _sound,
+}
+
+
+def _decoded(opened: Opened, cut: str, decode: Callable[[], object]) -> Iterator[Problem]:
+    """Decode what seems cut, to be sure; with `deep`, everything."""
+    suspect = seems_cut(opened.content, opened.file, opened.bytes)
+    if not (suspect or opened.deep):
+        return
+    try:
+        decode()
+    except SkipSample as skip:
+        refusal = _refusal(opened.part, skip)
+        broken = cut if suspect else "undecodable_media"
+        yield Problem(broken if skip.reason == Reason.CORRUPT_MEDIA else refusal.kind, refusal.detail)
+
+
+def _moves(part: MediaPart) -> bool:
+    from PIL import Image
+
+    with Image.open(readable(part)) as picture:
+        try:
+            picture.seek(1)
+        except (EOFError, OSError, SyntaxError, ValueError):
+            return False
+    return True
+
+
+def _misnamed(opened: Opened) -> Iterator[Problem]:
+    name = opened.part.reference
+    wanted = promised(str(name)) if isinstance(name, (str, Path)) else None
+    if opened.content is not None and wanted is not None and opened.content != wanted:
+        yield Problem("misnamed_media", f"{name_of(opened.part)} is {opened.content}, not {wanted}")
+
+
+def _frames(part: MediaPart, *, deep: bool) -> Verdict:
+    """A clip as a list of pictures: each problem once, and what they are together."""
+    assert isinstance(part.reference, tuple)
+    found: dict[str, Problem] = {}
+    for frame in part.reference:
+        for problem in _stored(MediaPart(kind="image", reference=frame), deep=deep).problems:
+            found.setdefault(problem.kind, problem)
+    if found:
+        return Verdict(problems=tuple(found.values()))
+    if not part.reference:
+        return Verdict(problems=(Problem("empty_clip", "a clip given as a list of no frames"),))
+    return _measured(part)
+
+
+def _measured(part: MediaPart) -> Verdict:
+    try:
+        return Verdict(size=measure(part))
+    except SkipSample as skip:
+        return Verdict(problems=(_refusal(part, skip),))
+
+
+def _refusal(part: MediaPart, skip: SkipSample) -> Problem:
+    return Problem(kind_of(skip.reason, part.kind), said(skip))

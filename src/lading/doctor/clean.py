@@ -1,0 +1,205 @@
+"""A copy of a corpus without the rows in which something was found. The original is not touched.
+
+Rows that stay are copied byte by byte; media stay where they are, and the copy's meta file says where that is.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lading.cache import replacing
+from lading.doctor.findings import Findings
+from lading.doctor.kinds import KINDS
+from lading.doctor.opening import open_patient
+from lading.errors import ConfigError
+from lading.records import Finding
+from lading.sources.corpus import Source
+from lading.sources.elements import SPACE, NoArray, scan_elements
+from lading.sources.lines import BLANKS
+from lading.sources.meta import OPTIONS, SourceConfig
+
+META = "meta.json"
+LEFT_OUT = "left-out.jsonl"
+
+Kept = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cleaned:
+    """What was written."""
+
+    meta: Path
+    left_out: Path
+    kept_rows: int
+    left_out_rows: int
+
+
+def check_folder(meta: Path, folder: Path) -> None:
+    """Refuse a folder in which something stands already: nothing is ever written over."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ConfigError(
+            found=f"a cleaned copy of {meta} to be written into {folder}, where something is already",
+            wanted="a new or empty folder",
+            consequence="nothing was written; the original is never touched",
+        )
+
+
+def write_clean(findings: Findings, folder: Path, *, strict: bool = False) -> Cleaned:
+    r"""Write the rows without errors (with `strict`, without any finding), their meta file, and the list of the rest.
+
+    >>> import tempfile
+    >>> from lading.doctor import examine
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     lines = Path(place) / "talks.jsonl"
+    ...     good = '{"messages": [{"role": "user", "content": "1?"}, {"role": "assistant", "content": "1."}]}'
+    ...     written = lines.write_text(good + "\nbroken\n")
+    ...     copy = write_clean(examine(lines), Path(place) / "clean")
+    ...     copy.kept_rows, copy.left_out_rows, (copy.meta.parent / "talks.jsonl").read_text() == good + "\n"
+    (1, 1, True)
+    """
+    check_folder(findings.meta, folder)
+    patient = open_patient(findings.meta)
+    kept = {name: ~findings.left_out(name, strict=strict) for name in findings.marks}
+    staying = [source for source in patient.corpus.sources if kept[source.config.name].any()]
+    if not staying:
+        raise ConfigError(
+            found="no row without a finding", wanted="something to keep", consequence="no copy was written"
+        )
+    _refuse_unwritable(staying)
+    folder.mkdir(parents=True, exist_ok=True)
+    names = _file_names(staying)
+    entries: dict[str, Any] = {}
+    for source, name in zip(staying, names, strict=True):
+        config = source.config
+        with replacing(folder / name) as file:
+            _WRITERS[config.file.suffix](config.file, kept[config.name], file)
+        entries[config.name] = _entry(config, name, folder)
+    _write_json(folder / META, entries)
+    _write_left_out(folder / LEFT_OUT, findings, patient.rows.sources, strict=strict)
+    rows = sum(int(own.sum()) for own in kept.values())
+    return Cleaned(
+        meta=folder / META,
+        left_out=folder / LEFT_OUT,
+        kept_rows=rows,
+        left_out_rows=sum(len(own) for own in kept.values()) - rows,
+    )
+
+
+def _refuse_unwritable(sources: list[Source]) -> None:
+    for source in sources:
+        if source.config.file.suffix not in _WRITERS:
+            raise ConfigError(
+                found=f"data set {source.config.name} in {source.config.file}",
+                wanted=f"a file ending in {' or '.join(_WRITERS)}",
+                consequence="no copy was written",
+            )
+
+
+def _file_names(sources: list[Source]) -> list[str]:
+    """A name for each copy: the file's own, unless another has it."""
+    taken = {META, LEFT_OUT}
+    names = []
+    for number, source in enumerate(sources):
+        own = source.config.file.name
+        name = own if own not in taken else f"{number}-{own}"
+        taken.add(name)
+        names.append(name)
+    return names
+
+
+def _entry(config: SourceConfig, name: str, folder: Path) -> dict[str, Any]:
+    # Paths without a folder are seen from where the program is started, and the copy's are no others.
+    where = {"media_dir": os.path.relpath(config.media_dir, folder)} if config.media_dir is not None else {}
+    said = {option: value for option, value in asdict(config).items() if option in OPTIONS and value is not None}
+    return {**said, "file_name": name, **where}
+
+
+def _write_json(path: Path, value: Any) -> None:
+    with replacing(path) as file:
+        file.write((json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def _copy_lines(path: Path, kept: Kept, out: BinaryIO) -> None:
+    row = 0
+    with path.open("rb") as file:
+        for line in file:
+            if not line.strip(BLANKS + b"\n"):
+                continue
+            if kept[row]:
+                out.write(line if line.endswith(b"\n") else line + b"\n")
+            row += 1
+
+
+def _copy_elements(path: Path, kept: Kept, out: BinaryIO) -> None:
+    try:
+        pieces = list(_elements(path, kept))
+    except NoArray:
+        # An array in another encoding than UTF-8: its elements are written anew.
+        values = json.loads(path.read_bytes())
+        pieces = [json.dumps(values[row], ensure_ascii=False).encode() for row in np.flatnonzero(kept)]
+    out.write(b"[\n" + b",\n".join(pieces) + b"\n]\n")
+
+
+def _elements(path: Path, kept: Kept) -> Iterator[bytes]:
+    with path.open("rb", buffering=0) as file:
+        starts = np.concatenate([found for found, _ in scan_elements(file, path.stat().st_size)])
+    with path.open("rb") as file:
+        for row in np.flatnonzero(kept):
+            file.seek(int(starts[row]))
+            yield file.read(int(starts[row + 1] - starts[row])).rstrip(SPACE + b",")
+
+
+def _copy_groups(path: Path, kept: Kept, out: BinaryIO) -> None:
+    parquet, pyarrow = (importlib.import_module(name) for name in ("pyarrow.parquet", "pyarrow"))
+    file = parquet.ParquetFile(path)
+    first = 0
+    with parquet.ParquetWriter(out, file.schema_arrow) as writer:
+        for group in range(file.num_row_groups):
+            rows = file.metadata.row_group(group).num_rows
+            own = kept[first : first + rows]
+            first += rows
+            # One that cannot be read has no row that is kept.
+            if own.any():
+                writer.write_table(file.read_row_group(group).filter(pyarrow.array(own)))
+
+
+_WRITERS: Mapping[str, Callable[[Path, Kept, BinaryIO], None]] = {
+    ".jsonl": _copy_lines,
+    ".json": _copy_elements,
+    ".parquet": _copy_groups,
+}
+
+
+def _write_left_out(path: Path, findings: Findings, sources: tuple[Source, ...], *, strict: bool) -> None:
+    """A JSON line for each reason of each row, and for each file, that is not in the copy."""
+    places = findings.by_place()
+    with replacing(path) as file:
+        for finding in findings.findings:
+            if finding.kind in ("missing_file", "empty_file", "unreadable_file"):
+                file.write(_line(finding.where, finding.kind, finding.detail))
+        for source in sources:
+            name = source.config.name
+            for row in np.flatnonzero(findings.left_out(name, strict=strict)):
+                where = source.file.where(int(row))
+                for kind in findings.kinds_of(name, int(row)):
+                    if strict or KINDS[kind].severity == "error":
+                        file.write(_line(where, kind, _detail(places.get(where, []), kind)))
+
+
+def _detail(found: list[Finding], kind: str) -> str:
+    return next((finding.detail for finding in found if finding.kind == kind), "")
+
+
+def _line(where: str, kind: str, detail: str) -> bytes:
+    return (json.dumps({"where": where, "kind": kind, "detail": detail}, ensure_ascii=False) + "\n").encode(
+        "utf-8", "backslashreplace"
+    )

@@ -1,0 +1,158 @@
+"""A corpus → findings: rows in parallel, then what only shows in the corpus as a whole."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lading.conversation import Layout
+from lading.doctor import findings as findings_module
+from lading.doctor.findings import Findings
+from lading.doctor.kinds import KINDS, NUMBERS, Problem
+from lading.doctor.look import TWINS, Look, Looked
+from lading.doctor.opening import Patient, open_patient
+from lading.doctor.reading import source_layouts
+from lading.doctor.twins import same_media, same_samples
+from lading.errors import ConfigError
+from lading.loader import Border, load_processor, read_processor
+from lading.loader.helpers import Helpers
+from lading.records import Finding
+
+CHUNK = 64
+"""Rows that are looked at together."""
+MEDIA_SECONDS = 20.0
+"""Seconds that a medium may take."""
+
+
+def examine(
+    meta: str | os.PathLike[str] | Patient,
+    processor: str | os.PathLike[str] | Border | Any = None,
+    *,
+    family: str | None = None,
+    pack_size: int | None = None,
+    deep: bool = False,
+    workers: int = 0,
+    media_seconds: float | None = MEDIA_SECONDS,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Findings:
+    """Look at every row of a corpus and at every medium it names; nothing is written.
+
+    With a `processor` (a folder, a hub id, `toy:NAME`, an object, or one that was read) what only it knows is checked
+    too, and with a `pack_size` the length; `deep` decodes every medium. `progress` hears how many rows were just done.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     lines = Path(folder) / "talks.jsonl"
+    ...     written = lines.write_text('{"messages": [{"role": "user", "content": "Anyone?"}]}')
+    ...     found = examine(lines)
+    >>> dict(found.counts)
+    {'no_assistant_turn': 1}
+    """
+    began = time.monotonic()
+    border = _border(processor, family)
+    if pack_size is not None and (border is None or pack_size < 1):
+        raise ConfigError(
+            found=f"pack size {pack_size}" + ("" if border else " without a processor"),
+            wanted="a positive number of tokens, and the processor that counts them",
+            where="doctor",
+        )
+    patient = meta if isinstance(meta, Patient) else open_patient(Path(meta))
+    book = _Book(patient)
+    layouts = source_layouts(patient.rows)
+    look = Look(patient.rows, layouts, border, pack_size, deep, media_seconds)
+    total = len(patient)
+    with Helpers(look, workers) as helpers:
+        for looked in helpers.each(_chunks(total), math.ceil(total / CHUNK)):
+            book.add(looked)
+            progress(len(looked.rows))
+    book.compare(layouts)
+    return Findings(
+        meta=patient.meta,
+        **book.told(),
+        processor=None if border is None else border.family.name,
+        pack_size=pack_size,
+        deep=deep,
+        seconds=time.monotonic() - began,
+        lost_sources=patient.lost_sources,
+    )
+
+
+def _border(processor: Any, family: str | None) -> Border | None:
+    if processor is None or isinstance(processor, Border):
+        return processor
+    return read_processor(load_processor(processor), family)
+
+
+def _chunks(total: int) -> Iterator[range]:
+    return (range(start, min(total, start + CHUNK)) for start in range(0, total, CHUNK))
+
+
+class _Book:
+    """Where findings are gathered. Law: what it holds of a row is a few integers, and of a kind at most `KEPT`."""
+
+    def __init__(self, patient: Patient) -> None:
+        rows = len(patient)
+        self.patient = patient
+        self.marks = np.zeros(rows, dtype=np.uint64)
+        self.samples = np.zeros(rows, dtype=np.uint64)
+        self.media: list[NDArray[np.void]] = [np.zeros(0, dtype=TWINS)]
+        self.shown = 0
+        self.counts = Counter(finding.kind for finding in patient.findings)
+        self.kept: dict[str, list[tuple[int, Problem]]] = {name: [] for name in KINDS}
+
+    def add(self, looked: Looked) -> None:
+        """Write down what was found in a chunk."""
+        self.samples[looked.rows.start : looked.rows.stop] = looked.samples
+        self.media.append(looked.media)
+        self.shown += looked.shown
+        for row, problem in looked.problems:
+            self._note(row, problem)
+
+    def compare(self, layouts: tuple[Layout, ...]) -> None:
+        """Look for what stands twice. A row that shows several media of others is told by the first."""
+        twins = np.concatenate(self.media)
+        self.media.clear()
+        rows = self.patient.rows
+        for row, problem in chain(same_samples(rows, self.samples), same_media(rows, layouts, twins)):
+            if not int(self.marks[row]) >> NUMBERS[problem.kind] & 1:
+                self._note(row, problem)
+
+    def _note(self, row: int, problem: Problem) -> None:
+        self.counts[problem.kind] += 1
+        self.marks[row] |= np.uint64(1 << NUMBERS[problem.kind])
+        if len(self.kept[problem.kind]) < findings_module.KEPT:
+            self.kept[problem.kind].append((row, problem))
+
+    def told(self) -> dict[str, Any]:
+        """The findings in the order of the corpus, and the numbers."""
+        noted = sorted(chain.from_iterable(self.kept.values()), key=lambda entry: (entry[0], NUMBERS[entry[1].kind]))
+        rows = self.patient.rows
+        ends = [0, *rows.ends]
+        return {
+            "findings": (*self.patient.findings, *(self._finding(row, problem) for row, problem in noted)),
+            "counts": {name: self.counts[name] for name in KINDS if self.counts[name]},
+            "marks": {
+                source.config.name: self.marks[start:stop]
+                for source, start, stop in zip(rows.sources, ends[:-1], ends[1:], strict=True)
+            },
+            "samples": len(rows),
+            "media": self.shown,
+        }
+
+    def _finding(self, row: int, problem: Problem) -> Finding:
+        return Finding(
+            kind=problem.kind,
+            severity=KINDS[problem.kind].severity,
+            where=self.patient.rows.key(row).where,
+            detail=problem.detail,
+            key=self.patient.key(row),
+        )

@@ -1,0 +1,98 @@
+"""A row → its conversation, or the one problem for which the loader would refuse it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lading.conversation import Layout, read_conversation
+from lading.doctor.kinds import KINDS, Problem
+from lading.errors import Reason, SkipSample
+from lading.fields import MediaKind
+from lading.records import Conversation
+from lading.sources import Corpus
+
+CORRUPT: Mapping[MediaKind, str] = {"image": "corrupt_picture", "video": "corrupt_clip", "audio": "corrupt_sound"}
+"""What the loader calls `corrupt_media`, by what the medium is."""
+TALK_COLUMNS = (
+    *("messages", "conversations", "conversation", "instruction", "output"),
+    *("prompt", "completion", "query", "response", "question", "answer", "texts"),
+)
+"""Columns that hold what is said. A row with one of them that is refused is wrong inside."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Read:
+    """A row that can be read: what stands in it, and what it says."""
+
+    value: Mapping[str, Any]
+    layout: Layout
+    conversation: Conversation
+
+
+def source_layouts(corpus: Corpus) -> tuple[Layout, ...]:
+    """How the rows of each source are read."""
+    configs = (source.config for source in corpus.sources)
+    return tuple(Layout(columns=own.columns, tags=own.tags, media_dir=own.media_dir) for own in configs)
+
+
+def read(corpus: Corpus, layouts: Sequence[Layout], index: int) -> Read | Problem:
+    """Sample `index`, or why it cannot be read."""
+    try:
+        row = corpus.row(index)
+    except SkipSample as skip:
+        return Problem(_unparsed(skip), said(skip))
+    layout = layouts[corpus.locate(index)[0]]
+    try:
+        conversation = read_conversation(row, layout)
+    except SkipSample as skip:
+        return Problem(_refused(skip, row.value, layout), said(skip))
+    return Read(value=row.value, layout=layout, conversation=conversation)
+
+
+def said(skip: SkipSample) -> str:
+    """What a refusal found and wanted; its place is told elsewhere."""
+    return f"{skip.found}; wanted {skip.wanted}" if skip.wanted else skip.found
+
+
+def kind_of(reason: Reason, medium: MediaKind | None = None) -> str:
+    """The kind for which the loader has a reason.
+
+    >>> kind_of(Reason.TOO_LONG), kind_of(Reason.CORRUPT_MEDIA, "image")
+    ('too_long', 'corrupt_picture')
+    """
+    if reason == Reason.CORRUPT_MEDIA:
+        return CORRUPT[medium] if medium is not None else "unreadable_medium"
+    if reason == Reason.BAD_ROW:
+        return "bad_message"
+    return reason.value if reason.value in KINDS else "unexpected_error"
+
+
+def _unparsed(skip: SkipSample) -> str:
+    if isinstance(skip.__cause__, UnicodeDecodeError):
+        return "not_utf8"
+    if skip.reason == Reason.BAD_ROW:
+        # With a cause it is storage that broke (a row group); without one, the row is JSON of another type.
+        return "not_an_object" if skip.__cause__ is None else "unreadable_row"
+    return kind_of(skip.reason)
+
+
+def _refused(skip: SkipSample, value: Mapping[str, Any], layout: Layout) -> str:
+    if skip.reason != Reason.BAD_ROW:
+        return kind_of(skip.reason)
+    if isinstance(skip.__cause__, UnicodeEncodeError):
+        return "half_character"
+    if not any(name in value for name in (*TALK_COLUMNS, *layout.columns.values())):
+        return "unknown_columns"
+    return "tool_calls" if "tool calls or definitions" in skip.found else "bad_message"
+
+
+def shown(text: str, most: int = 80) -> str:
+    """A text, short enough for a line.
+
+    >>> shown("a" * 9, 5)
+    '"aaaaa…"'
+    """
+    return json.dumps(text if len(text) <= most else f"{text[:most]}…", ensure_ascii=False)
