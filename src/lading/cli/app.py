@@ -9,6 +9,7 @@ import typer
 from lading.cli.count import count
 from lading.cli.demo import demo
 from lading.cli.families import families
+from lading.cli.inspect import inspect
 from lading.cli.plan import plan
 from lading.cli.show import errors
 from lading.cli.verify import verify
@@ -25,6 +26,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(count)
 app.command()(plan)
+app.command()(inspect)
 app.command()(verify)
 app.command()(families)
 
