@@ -147,12 +147,13 @@ def _numbers(*positions: NDArray[Any]) -> list[float]:
 
 
 def _packs(plan: PackPlan, lengths: LengthTable) -> Plain:
-    numbers = list(dict.fromkeys(plan.order.flat))[:PACKS]
-    at = {number: place for place, number in reversed(list(enumerate(plan.order.flat)))}
+    at: dict[int, int] = {}
+    for place, number in enumerate(plan.order.ravel()[: 2 * PACKS].tolist()):
+        at.setdefault(number, place)  # a pack that is repeated in the last step stands where it stood first
     listed = []
-    for number in map(int, numbers):
+    for number, place in list(at.items())[:PACKS]:
         members = plan.pack(number)
-        step, rank = divmod(at[number], plan.world_size)
+        step, rank = divmod(place, plan.world_size)
         listed.append(
             {
                 "number": number,

@@ -30,12 +30,16 @@ def terminal(
         index = view.key.index
         tokens, labels = int(lengths.tokens[index]), int(lengths.label_tokens[index])
         counted = f"{tokens:,} tokens, {labels:,} trained on" if tokens else "not counted"
-        yield Rule(Text(f"{view.key.where}  {view.key.source} #{index}  {counted}", style="bold"), align="left")
+        yield Rule(Text(f"{_short(view.key.where)}  {view.key.source} #{index}  {counted}", style="bold"), align="left")
         for finding in found.get(index, []):
             colour = "red" if finding.severity == "error" else "yellow"
             yield Text(f"{finding.kind}: {finding.detail}", style=colour)
         if view.tokens is not None:
             yield coloured(view.tokens, shown.texts)
+
+
+def _short(where: str) -> str:
+    return where.replace("\\", "/").rsplit("/", 1)[-1]
 
 
 def coloured(tokens: TokensView, texts: Mapping[int, str]) -> Text:

@@ -14,11 +14,15 @@ function frame({ width, height }, label, ...inside) {
   return draw("svg", { viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img", "aria-label": label }, ...inside);
 }
 
-function sideLabels(low, high, show, { width, height }) {
-  return [0, 0.5, 1].flatMap((share) => [
-    draw("line", { class: "grid", x1: LEFT, x2: width - 6, y1: up(share, height), y2: up(share, height) }),
-    draw("text", { x: LEFT - 6, y: up(share, height) + 3.5, "text-anchor": "end" }, show(low + share * (high - low))),
-  ]);
+function sideLabels(values, show, { width, height }) {
+  const [low, high] = [values[0], values[values.length - 1]];
+  return values.flatMap((value) => {
+    const y = up((value - low) / (high - low || 1), height);
+    return [
+      draw("line", { class: "grid", x1: LEFT, x2: width - 6, y1: y, y2: y }),
+      draw("text", { x: LEFT - 6, y: y + 3.5, "text-anchor": "end" }, show(value)),
+    ];
+  });
 }
 
 function bottomLabels(texts, { width, height }) {
@@ -49,11 +53,12 @@ export function histogram({ edges, counts }, { show, label }) {
     ),
   );
   const ends = [0, 0.25, 0.5, 0.75, 1].map((share) => show(edges[Math.round(share * counts.length)]));
-  return frame(USUAL, label, sideLabels(0, top, (value) => whole(Math.round(value)), USUAL), bars, bottomLabels(ends, USUAL));
+  return frame(USUAL, label, sideLabels([0, top / 2, top], (value) => whole(Math.round(value)), USUAL), bars, bottomLabels(ends, USUAL));
 }
 
-// Lines over the same places; `band` is what lies between two of them.
-export function lines({ series, band, from, to, width = WIDTH, height = HEIGHT }, { show, label, bottom }) {
+// Lines over the same places, from the first of the ticks to the last; `band` is what lies between two of them.
+export function lines({ series, band, ticks, width = WIDTH, height = HEIGHT }, { show, label, bottom }) {
+  const [from, to] = [ticks[0], ticks[ticks.length - 1]];
   const places = (band ? band[0] : series[0].values).length;
   const x = (place) => across(places > 1 ? place / (places - 1) : 0.5, width);
   const y = (value) => up((value - from) / (to - from || 1), height);
@@ -66,5 +71,5 @@ export function lines({ series, band, from, to, width = WIDTH, height = HEIGHT }
     shapes.unshift(draw("polygon", { class: "band", points: around.join(" ") }));
   }
   const size = { width, height };
-  return frame(size, label, sideLabels(from, to, show, size), shapes, bottomLabels(bottom, size));
+  return frame(size, label, sideLabels(ticks, show, size), shapes, bottomLabels(bottom, size));
 }

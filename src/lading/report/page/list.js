@@ -37,7 +37,10 @@ export class VirtualList {
   reveal() {
     const top = this.at * this.height;
     const { scrollTop, clientHeight } = this.box;
-    if (top < scrollTop) this.box.scrollTop = top;
+    // From far away it comes to the middle, so that its neighbours are seen too.
+    const far = top < scrollTop - clientHeight || top > scrollTop + 2 * clientHeight;
+    if (far) this.box.scrollTop = top - clientHeight / 2;
+    else if (top < scrollTop) this.box.scrollTop = top;
     else if (top + this.height > scrollTop + clientHeight) this.box.scrollTop = top + this.height - clientHeight;
   }
 

@@ -47,4 +47,4 @@ for (const own of NAMES) byId(`tab-${own}`).addEventListener("click", () => go(o
 startKeys(go);
 const [to, what] = location.hash.slice(2).split("/");
 go(NAMES.includes(to) ? to : data.samples.length ? "samples" : "plan", what === undefined ? undefined : Number(what));
-document.documentElement.dataset.ready = "yes";
+document.documentElement.dataset.ready = Math.round(performance.now());

@@ -20,7 +20,7 @@ function workChart(kind) {
   const series = [...ranks, { values: chart.mean, name: "mean of the ranks", kind: "mean" }];
   const bottom = ["step 0", `step ${whole(Math.max(0, steps - 1))}`];
   const show = (value) => value.toFixed(2);
-  return lines({ series, band: [chart.least, chart.most], from, to, width: 1180, height: 200 }, { show, label: "Work over steps", bottom });
+  return lines({ series, band: [chart.least, chart.most], ticks: [from, 1, to], width: 1180, height: 200 }, { show, label: "Work over steps", bottom });
 }
 
 function work(stats) {
@@ -64,7 +64,7 @@ export function showPlan() {
         figure(whole(stats.dropped), "dropped"),
       ),
       losses.length > 1
-        ? card("Loss", lines({ series: [{ values: losses, name: "loss", kind: "mean" }], from: 0, to: Math.max(...losses) }, { show: (value) => value.toFixed(2), label: "Loss", bottom: ["step 0", `step ${whole(losses.length - 1)}`] }))
+        ? card("Loss", lines({ series: [{ values: losses, name: "loss", kind: "mean" }], ticks: [0, Math.max(...losses) / 2, Math.max(...losses)] }, { show: (value) => value.toFixed(2), label: "Loss", bottom: ["step 0", `step ${whole(losses.length - 1)}`] }))
         : null,
       card("Tokens in a sample", histogram(lengths, { show: (value) => whole(Math.round(value)), label: "Lengths of samples" })),
       card("How full packs are", histogram(fill, { show: (value) => percent(value), label: "Fill of packs" })),
