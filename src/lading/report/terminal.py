@@ -13,24 +13,27 @@ from lading.records import Finding, LengthTable
 from lading.report.findings import by_sample
 from lading.report.records import Gathered, TokensView
 
-TRAINED = "black on green"
-GIVEN = ("grey70 on grey15", "grey70 on grey23")
+TRAINED = ("#06210f on #7fd6a0", "#06210f on #5cc083")
 """In turn, so that one token can be told from the next."""
-TRAINED_IN_TURN = (TRAINED, "black on dark_sea_green4")
-MEDIUM = "black on medium_purple2"
+GIVEN = ("#c9ced2 on #2b3036", "#c9ced2 on #3b4249")
+MEDIUM = "#1c1038 on #b9a0ee"
 
 
 def terminal(
     shown: Gathered, *, lengths: LengthTable, ledger: Ledger, findings: Sequence[Finding] = ()
 ) -> Iterator[RenderableType]:
     """What is printed: a legend, and for each sample its place, its numbers and its tokens."""
-    yield Text.assemble(("trained on", TRAINED), " ", ("given", GIVEN[0]), " ", ("media ×tokens", MEDIUM))
+    yield Text.assemble(("trained on", TRAINED[0]), " ", ("given", GIVEN[0]), " ", ("media ×tokens", MEDIUM))
     found = by_sample(ledger, findings)
     for view in shown.samples:
         index = view.key.index
         tokens, labels = int(lengths.tokens[index]), int(lengths.label_tokens[index])
         counted = f"{tokens:,} tokens, {labels:,} trained on" if tokens else "not counted"
-        yield Rule(Text(f"{_short(view.key.where)}  {view.key.source} #{index}  {counted}", style="bold"), align="left")
+        yield Rule(
+            Text(f"{_short(view.key.where)}  {view.key.source} #{index}  {counted}", style="bold"),
+            align="left",
+            style="dim",
+        )
         for finding in found.get(index, []):
             colour = "red" if finding.severity == "error" else "yellow"
             yield Text(f"{finding.kind}: {finding.detail}", style=colour)
@@ -53,7 +56,7 @@ def coloured(tokens: TokensView, texts: Mapping[int, str]) -> Text:
         if medium >= 0:
             line.append(f"{text} ×{count:,}", style=MEDIUM)
             continue
-        line.append(text, style=(TRAINED_IN_TURN if trained else GIVEN)[place % 2])
+        line.append(text, style=(TRAINED if trained else GIVEN)[place % 2])
     return line
 
 
