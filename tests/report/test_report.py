@@ -83,6 +83,8 @@ def test_packs_are_those_of_the_plan(faulty: Loader, tmp_path: Path) -> None:
     for pack in data["packs"]["list"]:
         assert faulty.plan.order[pack["step"], pack["rank"]] == pack["number"]
         assert [index for index, _, _ in pack["documents"]] == faulty.plan.pack(pack["number"]).tolist()
+        for index, _, _ in pack["documents"]:
+            assert data["samples"][index]["pack"] == pack["number"]
         assert sum(tokens for _, tokens, _ in pack["documents"]) == faulty.plan.tokens[pack["number"]]
 
 

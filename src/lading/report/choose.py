@@ -24,10 +24,10 @@ def choose(total: int, limit: int, *, marked: Sequence[int], plan: PackPlan) -> 
         return list(range(total))
     chosen: set[int] = set()
     _fill(chosen, _spread(sorted(marked), max(1, limit // 4)), limit)
-    packs = (index for number in dict.fromkeys(plan.order.ravel().tolist()) for index in plan.pack(number).tolist())
+    packs = (index for number in plan.order.ravel()[:limit].tolist() for index in plan.pack(number).tolist())
     _fill(chosen, packs, min(limit, len(chosen) + max(1, limit // 4)))
-    left = sorted(set(range(total)) - chosen)
-    _fill(chosen, _spread(left, limit - len(chosen)), limit)
+    _fill(chosen, _spread(range(total), limit - len(chosen)), limit)
+    _fill(chosen, range(total), limit)  # where some of those were chosen already
     return sorted(chosen)
 
 

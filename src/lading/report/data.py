@@ -51,7 +51,7 @@ def report_data(
     vocabulary = _vocabulary(shown)
     places = {token: place for place, token in enumerate(vocabulary)}
     found = by_sample(ledger, findings)
-    packs = _pack_of(plan)
+    packs = _packs_of(plan, [view.key.index for view in shown.samples])
     texts = [[token, shown.texts[token]] for token in vocabulary]
     return {
         "about": {"family": shown.family, "sight": shown.sight, "samples": len(lengths)},
@@ -68,9 +68,11 @@ def report_data(
     }, list(media)
 
 
-def _pack_of(plan: PackPlan) -> dict[int, int]:
-    numbers = np.repeat(np.arange(len(plan)), np.diff(plan.starts))
-    return dict(zip(plan.members.tolist(), numbers.tolist(), strict=True))
+def _packs_of(plan: PackPlan, samples: Sequence[int]) -> dict[int, int]:
+    """The packs of some samples; a plan may have a hundred million."""
+    places = np.flatnonzero(np.isin(plan.members, np.array(samples, dtype=np.int64)))
+    numbers = np.searchsorted(plan.starts, places, side="right") - 1
+    return dict(zip(plan.members[places].tolist(), numbers.tolist(), strict=True))
 
 
 def _vocabulary(shown: Gathered) -> list[int]:

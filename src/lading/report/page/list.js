@@ -56,10 +56,12 @@ export class VirtualList {
       this.rows.set(at, row);
     }
     this.spacer.replaceChildren(...this.rows.values());
+    if (this.rows.has(this.at)) this.box.setAttribute("aria-activedescendant", this.rows.get(this.at).id);
   }
 
   make(at) {
     const row = this.row(this.items[at]);
+    row.id = `${this.box.id}-${at}`;
     row.style.top = `${at * this.height}px`;
     row.style.height = `${this.height}px`;
     row.setAttribute("role", "option");

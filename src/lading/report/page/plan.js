@@ -35,7 +35,7 @@ function work(stats) {
     buttons.forEach((button) => button.setAttribute("aria-pressed", button.textContent === kind));
     place.replaceChildren(workChart(kind));
     note.textContent =
-      "Band: from the least to the most loaded rank of a step. Black: their mean." +
+      "Band: from the least to the most loaded rank of a step. The strong line: their mean." +
       (factors[kind] ? ` Straggler factor ${factors[kind].toFixed(4)}: the time that steps take over that of perfect balance.` : "");
   }
   choose(kinds[0]);
