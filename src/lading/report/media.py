@@ -139,7 +139,7 @@ def _grid(grid: Sequence[int]) -> str:
 def _picture(picture: Image.Image, side: int) -> str:
     picture.thumbnail((side, side))
     data = io.BytesIO()
-    picture.save(data, format="WEBP", quality=QUALITY)
+    picture.save(data, format="WEBP", quality=QUALITY, method=2)
     return _address("image/webp", data.getvalue())
 
 
