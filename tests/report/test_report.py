@@ -1,47 +1,148 @@
+import json
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
-from lading import Loader, report
+import pytest
+
+from lading import Loader, report, toy
+from lading.ledger import Ledger
+from lading.plan import make_plan, plan_stats
+from lading.records import Finding, SampleKey
+from lading.report.html import MODULES
+from tests.plan.test_plan import table
+from tests.support.shared import ROOT
+
+PAGE = ROOT / "src" / "lading" / "report" / "page"
 
 
 class Checker(HTMLParser):
-    """Collects what a page would fetch, and what it says."""
+    """Collects what a page would fetch, its scripts, and its data."""
 
     def __init__(self) -> None:
         super().__init__()
         self.fetched: list[str] = []
-        self.text: list[str] = []
+        self.scripts: list[dict[str, str | None]] = []
+        self.inside: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.fetched += [str(value) for name, value in attrs if name in ("src", "href")]
+        if tag == "script":
+            self.scripts.append(dict(attrs))
+            self.inside.append("")
 
     def handle_data(self, data: str) -> None:
-        self.text.append(data)
+        if self.lasttag == "script":
+            self.inside[-1] += data
 
 
-def test_one_file_that_fetches_nothing(tmp_path: Path) -> None:
-    from lading import toy
-
-    loader = Loader(toy.write_corpus(tmp_path / "c", samples=30, faults=True), "toy:qwen2_5_vl", pack_size=256)
-    path = tmp_path / "report.html"
-    report.write(
-        path, stats=loader.stats, lengths=loader.lengths, plan=loader.plan, ledger=loader.ledger, losses=[3.0, 2.0, 1.0]
-    )
+def read(path: Path) -> tuple[Checker, dict[str, Any]]:
     page = Checker()
     page.feed(path.read_text(encoding="utf-8"))
-    assert page.fetched == []
-    said = " ".join(page.text)
-    assert "no-such-picture.png" in said
-    assert f"{loader.stats.fill:.4f}" in said
+    return page, json.loads(page.inside[0])
+
+
+def written(loader: Loader, path: Path, **more: Any) -> tuple[Checker, dict[str, Any]]:
+    books = {"lengths": loader.lengths, "plan": loader.plan, "ledger": loader.ledger}
+    shown = report.gather(loader.samples, **books, findings=more.get("findings", ()))
+    assert report.write(path, stats=loader.stats, shown=shown, **books, **more) == path.stat().st_size
+    return read(path)
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Loader:
+    meta = toy.write_corpus(tmp_path_factory.mktemp("faulty"), samples=30, faults=True)
+    return Loader(meta, "toy:qwen2_5_vl", pack_size=256, world_size=2, rank=0)
+
+
+def test_one_file_that_fetches_nothing(faulty: Loader, tmp_path: Path) -> None:
+    page, data = written(faulty, tmp_path / "deep" / "report.html", losses=[3.0, float("nan"), 1.0])
+    assert page.fetched == ["data:,"]
+    assert [script["type"] for script in page.scripts] == ["application/json", "application/json", "module"]
+    assert data["plan"]["stats"]["fill"] == faulty.stats.fill
+    assert data["losses"] == [3.0, 1.0]
+    assert [sample["index"] for sample in data["samples"]] == list(range(32))
+
+
+def test_what_is_left_out_is_shown_with_its_reason(faulty: Loader, tmp_path: Path) -> None:
+    _, data = written(faulty, tmp_path / "report.html")
+    dropped = {sample["findings"][0][0]: sample for sample in data["samples"] if sample["findings"]}
+    assert set(dropped) == {"missing_media", "malformed_json"}
+    missing = dropped["missing_media"]
+    assert "no-such-picture.png" in missing["findings"][0][2]
+    assert missing["turns"][0]["parts"][1] == "Who is this?"
+    assert "no-such-picture.png" in missing["turns"][0]["parts"][0]["trouble"]
+    assert missing["pack"] == -1
+    assert dropped["malformed_json"]["turns"] == []
+    assert data["ledger"]["total"] == faulty.ledger.total()
+
+
+def test_packs_are_those_of_the_plan(faulty: Loader, tmp_path: Path) -> None:
+    _, data = written(faulty, tmp_path / "report.html")
+    assert {pack["number"] for pack in data["packs"]["list"]} == set(range(len(faulty.plan)))
+    for pack in data["packs"]["list"]:
+        assert faulty.plan.order[pack["step"], pack["rank"]] == pack["number"]
+        assert [index for index, _, _ in pack["documents"]] == faulty.plan.pack(pack["number"]).tolist()
+        for index, _, _ in pack["documents"]:
+            assert data["samples"][index]["pack"] == pack["number"]
+        assert sum(tokens for _, tokens, _ in pack["documents"]) == faulty.plan.tokens[pack["number"]]
+
+
+def test_findings_join_what_the_ledger_says(faulty: Loader, tmp_path: Path) -> None:
+    def found(index: int, kind: str) -> Finding:
+        key = faulty.samples.corpus.key(index)
+        return Finding(kind=kind, severity="warning", where=key.where, detail=f"seen in {index}", key=key)
+
+    whole_file = Finding(kind="encoding", severity="warning", where="shapes.jsonl", detail="starts with a BOM")
+    findings = [found(3, "odd_ratio"), found(12, "missing_media"), whole_file]
+    _, data = written(faulty, tmp_path / "report.html", findings=findings)
+    assert data["samples"][3]["findings"] == [["odd_ratio", "warning", "seen in 3"]]
+    kinds = [kind for kind, _, _ in data["samples"][12]["findings"]]
+    assert kinds == ["missing_media"], "what the ledger says already is not said twice"
+    assert data["ledger"]["files"] == [["encoding", "warning", "shapes.jsonl", "starts with a BOM"]]
+
+
+def test_no_text_can_leave_its_place(tmp_path: Path) -> None:
+    evil = "</script><script>document.title='taken'</script><!--<script> \u2028 & <b>"
+    row = {
+        "conversations": [{"from": "human", "value": evil}, {"from": "gpt", "value": f"{evil} yes"}],
+        "id": "half a character: \ud800",
+    }
+    path = tmp_path / "evil.jsonl"
+    path.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    loader = Loader(path, "toy:qwen2_5_vl", pack_size=512)
+    page, data = written(loader, tmp_path / "report.html", title=evil)
+    assert len(page.scripts) == 3
+    assert data["samples"][0]["turns"][0]["parts"] == [evil]
+    words = [data["vocabulary"][place][1] for place in data["samples"][0]["tokens"]]
+    assert evil.split("\u2028", maxsplit=1)[0] in "".join(words)
+
+
+def test_half_a_character_in_a_name_can_be_written(tmp_path: Path) -> None:
+    lengths = table([5])
+    key = SampleKey(index=0, source="s", where="a\udcff.jsonl:1")
+    finding = Finding(kind="encoding", severity="error", where=key.where, detail="a\udcff")
+    plan = make_plan(lengths, pack_size=8)
+    books = {"stats": plan_stats(plan, lengths), "lengths": lengths, "plan": plan, "ledger": Ledger.open(lengths)}
+    report.write(tmp_path / "r.html", **books, findings=[finding])
+    assert read(tmp_path / "r.html")[1]["ledger"]["files"][0][2] == "a\udcff.jsonl:1"
 
 
 def test_an_empty_plan_has_a_page_too(tmp_path: Path) -> None:
-    from lading.ledger import Ledger
-    from lading.plan import make_plan, plan_stats
-    from tests.plan.test_plan import table
-
     nothing = table([])
     plan = make_plan(nothing, pack_size=256)
     stats = plan_stats(plan, nothing)
     report.write(str(tmp_path / "r.html"), stats=stats, lengths=nothing, plan=plan, ledger=Ledger.open(nothing))
-    assert "nothing to show" in (tmp_path / "r.html").read_text()
+    _, data = read(tmp_path / "r.html")
+    assert data["plan"]["fill"]["counts"] == data["packs"]["list"] == data["samples"] == []
+
+
+def test_every_module_of_the_page_is_in_it() -> None:
+    assert sorted(MODULES) == sorted(path.stem for path in PAGE.glob("*.js"))
+    for place, name in enumerate(MODULES):
+        source = (PAGE / f"{name}.js").read_text(encoding="utf-8")
+        used = {
+            line.split('"./')[1].removesuffix('.js";') for line in source.splitlines() if line.startswith("import ")
+        }
+        assert used <= set(MODULES[:place]), f"{name}.js uses a module that comes later"
+        assert "innerHTML" not in source

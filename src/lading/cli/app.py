@@ -8,6 +8,7 @@ from lading.cli.count import count
 from lading.cli.demo import demo
 from lading.cli.doctor import doctor
 from lading.cli.families import families
+from lading.cli.inspect import inspect
 from lading.cli.plan import plan
 from lading.cli.show import errors
 from lading.cli.speech import Commands, ask
@@ -27,6 +28,7 @@ app.command()(demo)
 app.command()(count)
 app.command()(plan)
 app.command()(doctor)
+app.command()(inspect)
 app.command()(verify)
 app.command()(families)
 

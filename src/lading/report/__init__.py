@@ -1,5 +1,20 @@
-"""Records → one HTML file that needs no network."""
+"""Records → one HTML file that needs no network; the same tokens in colour for a terminal.
 
-from lading.report.page import write
+records    what the page shows of a sample: what it says, its tokens, its media
+choose     which samples are shown, where there are more than a page holds
+gather     the loader's samples → those records
+findings   what is to be said of each sample
+tokens     an outline → its tokens, runs of a medium's collapsed
+media      pictures, frames and sounds, made small
+data       records → plain values for the page; charts: a plan's numbers, few enough to draw
+html       plain values → the file
+terminal   a sample's tokens in colour
+page/      the page itself: HTML, CSS, and small JavaScript modules
+"""
 
-__all__ = ["write"]
+from lading.report.gather import LIMIT, gather
+from lading.report.html import write
+from lading.report.records import Gathered, MediumView, SampleView, TokensView, Turn
+from lading.report.terminal import terminal
+
+__all__ = ["LIMIT", "Gathered", "MediumView", "SampleView", "TokensView", "Turn", "gather", "terminal", "write"]

@@ -1,57 +1,70 @@
-"""Small pictures as SVG text."""
+"""A plan in numbers that are few enough to draw."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-WIDTH, HEIGHT = 560, 140
+from lading.records import COSTS, LengthTable, PackPlan
+
+STEPS = 240
+"""Places along a chart; where there are more steps, neighbours are drawn as their mean."""
+RANKS = 32
+"""Ranks that have a line of their own."""
+WIDE = 20
+"""Values that differ by more than this factor are drawn over ranges that grow."""
 
 
-def histogram(values: NDArray[np.int64], *, bins: int = 40) -> str:
-    """Bars of how many values fall into each of `bins` equal ranges."""
+def histogram(values: NDArray[Any], *, bins: int = 40) -> dict[str, list[float]]:
+    """How many values fall into each of so many ranges.
+
+    >>> histogram(np.array([1, 1, 2]), bins=2)
+    {'edges': [1.0, 1.5, 2.0], 'counts': [2, 1]}
+    """
     if not len(values):
-        return "<p>nothing to show</p>"
-    counts, edges = np.histogram(values, bins=bins)
-    top, wide = max(1, int(counts.max())), WIDTH / bins
-    bars = "".join(
-        f'<rect x="{place * wide:.1f}" y="{HEIGHT - HEIGHT * count / top:.1f}" width="{wide - 1:.1f}"'
-        f' height="{HEIGHT * count / top:.1f}">'
-        f"<title>{edges[place]:.0f} to {edges[place + 1]:.0f}: {count}</title></rect>"
-        for place, count in enumerate(counts.tolist())
-    )
-    return _svg(bars) + f'<p class="axis"><span>{edges[0]:.0f}</span><span>{edges[-1]:.0f}</span></p>'
+        return {"edges": [], "counts": []}
+    low, high = float(values.min()), float(values.max())
+    edges: Any = bins
+    if low > 0 and high / low > WIDE:
+        edges = np.geomspace(low, high, bins + 1)
+        edges[0], edges[-1] = low, high  # rounding must not put the ends outside
+    counts, found = np.histogram(values, bins=edges)
+    return {"edges": [round(edge, 4) for edge in found.tolist()], "counts": counts.tolist()}
 
 
-def curve(values: Sequence[float]) -> str:
-    """A line through the values, from 0 to their largest."""
-    if len(values) < 2:
-        return "<p>nothing to show</p>"
-    top = max(values) or 1.0
-    points = " ".join(
-        f"{WIDTH * place / (len(values) - 1):.1f},{HEIGHT - HEIGHT * value / top:.1f}"
-        for place, value in enumerate(values)
-    )
-    return _svg(f'<polyline points="{points}"/>')
+def plan_charts(plan: PackPlan, lengths: LengthTable) -> dict[str, Any]:
+    """Everything that is drawn of a plan."""
+    every = lengths.tokens[lengths.tokens > 0]
+    return {
+        "fill": histogram(plan.tokens / plan.pack_size),
+        "lengths": histogram(every.astype(np.int64)),
+        "work": work_over_steps(plan),
+    }
 
 
-def strips(packs: Sequence[Sequence[int]], pack_size: int) -> str:
-    """One bar a pack, its documents side by side."""
-    high = 10
-    bars = []
-    for row, documents in enumerate(packs):
-        left = 0.0
-        for place, tokens in enumerate(documents):
-            wide = WIDTH * tokens / pack_size
-            bars.append(
-                f'<rect class="document{place % 2}" x="{left:.1f}" y="{row * high}" width="{max(0.5, wide - 0.5):.1f}"'
-                f' height="{high - 2}"><title>{tokens} tokens</title></rect>'
-            )
-            left += wide
-    return _svg("".join(bars), height=high * len(packs))
+def work_over_steps(plan: PackPlan) -> dict[str, Any]:
+    """The work of each rank over the steps, in parts of the mean: by kind, and all of it.
+
+    `least` and `most` are those of the ranks of a step; `ranks` has a line for each, where they are few.
+    """
+    costs = plan.costs.astype(np.float64)
+    kinds = {"all": costs.sum(axis=1), **{name: costs[:, column] for column, name in enumerate(COSTS)}}
+    charts = {name: _work(cost[plan.order]) for name, cost in kinds.items() if cost.any()}
+    return {"steps": len(plan.order), "kinds": charts}
 
 
-def _svg(inside: str, height: int = HEIGHT) -> str:
-    return f'<svg viewBox="0 0 {WIDTH} {height}" role="img">{inside}</svg>'
+def _work(cost: NDArray[np.float64]) -> dict[str, Any]:
+    """[steps, ranks] → the same over at most `STEPS` places."""
+    cost = cost / cost.mean()
+    borders = np.unique(np.linspace(0, len(cost), min(STEPS, len(cost)) + 1).astype(int))
+    width = np.diff(borders)
+
+    def mean(values: NDArray[np.float64]) -> list[Any]:
+        shrunk: list[Any] = (np.add.reduceat(values, borders[:-1], axis=0).T / width).round(4).tolist()
+        return shrunk
+
+    lines = mean(cost) if cost.shape[1] <= RANKS else []
+    return {"mean": mean(cost.mean(axis=1)), "least": mean(cost.min(axis=1)), "most": mean(cost.max(axis=1)),
+            "ranks": lines}  # fmt: skip

@@ -1,0 +1,37 @@
+"""What is to be said of each sample: what a look at the corpus found, and why the ledger does not have it trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from lading.ledger import Ledger
+from lading.records import Finding, SampleKey
+
+
+def by_sample(ledger: Ledger, findings: Sequence[Finding] = ()) -> dict[int, list[Finding]]:
+    """Findings by the numbers of their samples; those of whole files are not among them."""
+    found: dict[int, list[Finding]] = {}
+    for entry in ledger.entries():
+        own = _finding(entry, str(entry["reason"]), "error", str(entry["detail"]))
+        found.setdefault(_key(entry).index, []).append(own)
+    for entry in ledger.truncations():
+        said = f"kept {entry['kept']:,} of {entry['tokens']:,} tokens: the rest does not fit into a pack"
+        found.setdefault(_key(entry).index, []).append(_finding(entry, "truncated", "warning", said))
+    for finding in findings:
+        if finding.key is None:
+            continue
+        known = found.setdefault(finding.key.index, [])
+        # A sample that was dropped for what was found is not told so twice.
+        if not any(other.kind == finding.kind for other in known):
+            known.append(finding)
+    return found
+
+
+def _key(entry: Mapping[str, Any]) -> SampleKey:
+    return SampleKey(index=int(entry["index"]), source=str(entry["source"]), where=str(entry["where"]))
+
+
+def _finding(entry: Mapping[str, Any], kind: str, severity: Literal["error", "warning"], detail: str) -> Finding:
+    key = _key(entry)
+    return Finding(kind=kind, severity=severity, where=key.where, detail=detail, key=key)

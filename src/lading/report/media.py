@@ -1,0 +1,161 @@
+"""Pictures, frames and sounds, made small enough to stand in the page itself."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lading.errors import MissingDependency
+from lading.records import AudioSize, Footprint, ImageSize, MediaPart, VideoSize
+from lading.report.records import MediumView
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+FRAMES = 6
+"""Frames that are shown of a clip."""
+RATE = 16_000
+"""Samples a second of a sound in the page."""
+SIDES = ((250, 320), (1000, 200), (4000, 128))
+"""With at most so many media in the page, how long the longer side of a picture may be."""
+LEAST_SIDE = 80
+QUALITY = 72
+
+
+@dataclass(kw_only=True, slots=True)
+class Budget:
+    """How much the media of a page may take. Law: what is over it is left out, and says so."""
+
+    side: int
+    seconds: float
+    """Of each sound, from its beginning."""
+    left: int
+    """Characters."""
+
+    @classmethod
+    def of(cls, media: int, characters: int = 11_000_000) -> Budget:
+        """For a page of so many media: the more there are, the smaller each.
+
+        >>> Budget.of(100).side, Budget.of(100_000).side
+        (320, 80)
+        """
+        side = next((own for most, own in SIDES if media <= most), LEAST_SIDE)
+        return cls(side=side, seconds=30.0 if media <= 250 else 8.0, left=characters)
+
+    def take(self, view: MediumView) -> MediumView:
+        """The medium, or that it is too much."""
+        needed = sum(map(len, (*view.pictures, view.sound)))
+        if needed > self.left:
+            return replace(view, pictures=(), sound="", trouble="left out: the page holds enough media already")
+        self.left -= needed
+        return view
+
+
+def medium_view(part: MediaPart, footprint: Footprint | None, budget: Budget) -> MediumView:
+    """One medium, as the model is shown it; `footprint` is what it takes up, where that is known."""
+    show: dict[str, Callable[[MediaPart, Footprint | None, Budget], MediumView]] = {
+        "image": _image,
+        "video": _video,
+        "audio": _audio,
+    }
+    return show[part.kind](part, footprint, budget)
+
+
+def name_of(part: MediaPart) -> str:
+    """How to call a medium: the name of its file alone, since a report is handed round."""
+    reference = part.reference
+    if isinstance(reference, (str, Path)):
+        return Path(reference).name[-80:]
+    if isinstance(reference, (tuple, list)):
+        return f"{len(reference)} frames"
+    return f"{len(reference):,} bytes" if isinstance(reference, bytes) else type(reference).__name__
+
+
+def _image(part: MediaPart, footprint: Footprint | None, budget: Budget) -> MediumView:
+    from lading.media import image
+
+    size = image.measure(part)
+    side = budget.side
+    picture = image.decode(part, at_least=(min(side, size.height), min(side, size.width)))
+    return MediumView(
+        kind="image", name=name_of(part), facts=_facts(size, footprint), pictures=(_picture(picture, side),)
+    )
+
+
+def _video(part: MediaPart, footprint: Footprint | None, budget: Budget) -> MediumView:
+    from PIL import Image
+
+    from lading.media import video
+
+    size = video.measure(part)
+    used = footprint.frames if footprint is not None and footprint.frames else range(size.frames)
+    shown = [used[place] for place in _spread(len(used), FRAMES)]
+    frames = video.decode(part, shown)
+    pictures = tuple(_picture(Image.fromarray(frame), budget.side * 2 // 3) for frame in frames)
+    sound = ""
+    if size.sound is not None:
+        sound = _sound(video.decode_sound(part, RATE), budget)
+    facts = _facts(size, footprint)
+    return MediumView(kind="video", name=name_of(part), facts=facts, pictures=pictures, sound=sound)
+
+
+def _audio(part: MediaPart, footprint: Footprint | None, budget: Budget) -> MediumView:
+    from lading.media import audio
+
+    size = audio.measure(part)
+    sound = _sound(audio.decode(part, RATE), budget)
+    heard = f" (the first {budget.seconds:.0f} s are in the page)" if size.samples > budget.seconds * size.rate else ""
+    return MediumView(kind="audio", name=name_of(part), facts=_facts(size, footprint) + heard, sound=sound)
+
+
+def _spread(total: int, most: int) -> list[int]:
+    places: list[int] = np.linspace(0, total - 1, min(total, most)).round().astype(int).tolist()
+    return places
+
+
+def _facts(size: ImageSize | VideoSize | AudioSize, footprint: Footprint | None) -> str:
+    if isinstance(size, AudioSize):
+        said = f"{size.samples / size.rate:.1f} s"
+    elif isinstance(size, VideoSize):
+        said = f"{size.width}×{size.height}, {size.frames} frames"
+        said += f" at {size.fps:.3g} a second" if size.fps else ""
+        said += f", {len(footprint.frames)} used" if footprint is not None and footprint.frames else ""
+    else:
+        said = f"{size.width}×{size.height}"
+    return said if footprint is None else f"{said} · {sum(footprint.runs):,} tokens{_grid(footprint.grid)}"
+
+
+def _grid(grid: Sequence[int]) -> str:
+    return "" if tuple(grid) == (1, 1, 1) else " · grid " + "×".join(map(str, grid))
+
+
+def _picture(picture: Image.Image, side: int) -> str:
+    picture.thumbnail((side, side))
+    data = io.BytesIO()
+    picture.save(data, format="WEBP", quality=QUALITY, method=2)
+    return _address("image/webp", data.getvalue())
+
+
+def _sound(samples: NDArray[np.float32], budget: Budget) -> str:
+    data = io.BytesIO()
+    _soundfile().write(data, samples[: int(budget.seconds * RATE)], RATE, format="MP3")
+    return _address("audio/mpeg", data.getvalue())
+
+
+def _address(kind: str, data: bytes) -> str:
+    return f"data:{kind};base64,{base64.b64encode(data).decode()}"
+
+
+def _soundfile() -> Any:
+    try:
+        import soundfile
+    except ImportError as error:
+        raise MissingDependency(package="soundfile", purpose="sounds in the report") from error
+    return soundfile

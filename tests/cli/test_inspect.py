@@ -1,0 +1,49 @@
+"""`lading inspect` as a person runs it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lading import toy
+from tests.cli.test_commands import lading
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return toy.write_corpus(tmp_path_factory.mktemp("faulty"), samples=30, faults=True)
+
+
+def test_a_page_and_a_summary(faulty: Path, tmp_path: Path) -> None:
+    page = tmp_path / "new" / "report.html"
+    options = ("--processor", "toy:qwen2_5_vl", "--pack-size", 256, "--world-size", 2, "--samples", 12)
+    done = lading("inspect", faulty, *options, "--out", page, "--json")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert (said["shown"], said["samples"], said["world_size"], said["dropped"]) == (12, 32, 2, 2)
+    assert said["bytes"] == page.stat().st_size
+    assert said["ledger"]["pending"] == 30
+    assert "no-such-picture.png" in page.read_text(encoding="utf-8")
+
+
+def test_the_terminal_writes_no_page(faulty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = lading("inspect", faulty, "--processor", "toy:qwen2_5_vl", "--terminal", "--samples", 32)
+    assert done.returncode == 0, done.stderr
+    assert "<|image_pad|> ×" in done.stdout
+    assert "missing_media" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_corpus_of_which_nothing_is_left_has_a_page_too(tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text("{\n{\n", encoding="utf-8")
+    done = lading("inspect", tmp_path / "bad.jsonl", "--processor", "toy:qwen2_5_vl", "--out", tmp_path / "r.html")
+    assert done.returncode == 0, done.stderr
+    assert "malformed_json" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_mistakes_are_told_before_any_work(faulty: Path) -> None:
+    refused = lading("inspect", faulty, "--processor", "toy:qwen2_5_vl", "--too-long", "clip")
+    assert refused.returncode == 2
+    assert "wanted one of drop, truncate" in " ".join(refused.stderr.split())
+    assert "Traceback" not in refused.stderr
