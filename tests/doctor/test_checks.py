@@ -7,6 +7,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+import av
 import pytest
 from PIL import Image
 
@@ -214,6 +215,24 @@ def test_parquet_rows(tmp_path: Path) -> None:
     assert [(own.kind, own.where) for own in findings.findings] == [
         ("truncated_picture", f"{tmp_path / 'data.parquet'} row 2")
     ]
+
+
+def test_a_row_group_that_cannot_be_read(tmp_path: Path) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "data.parquet"
+    parquet.write_table(pyarrow.Table.from_pylist([talk(f"{place}?") for place in range(4)]), path, row_group_size=2)
+    content = bytearray(path.read_bytes())
+    content[4:60] = b"\xff" * 56
+    path.write_bytes(bytes(content))
+    assert examine(path).counts == {"unreadable_row": 2}
+
+
+def test_a_clip_without_frames(tmp_path: Path) -> None:
+    with av.open(str(tmp_path / "none.avi"), "w") as container:
+        stream = container.add_stream("mpeg4", rate=8)
+        stream.width, stream.height, stream.pix_fmt = 128, 96, "yuv420p"
+        container.start_encoding()
+    assert kinds(tmp_path / "none.avi", "video") == ["empty_clip"]
 
 
 def test_every_kind_is_explained_and_the_page_says_the_same() -> None:

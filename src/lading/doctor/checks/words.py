@@ -48,9 +48,14 @@ class Markers:
         # The longest first, so that a marker is told in full.
         alternatives = "|".join(re.escape(marker) for marker in sorted(markers, key=len, reverse=True))
         self._pattern = re.compile(alternatives) if alternatives else None
+        self._firsts = tuple({"<", "[", *(marker[0] for marker in markers if marker)})
 
     def __reduce__(self) -> tuple[object, ...]:
         return (Markers, (self.markers,))
+
+    def possible(self, text: str) -> bool:
+        """Whether a text has the first letter of any mark."""
+        return any(first in text for first in self._firsts)
 
     def found(self, text: str) -> str | None:
         """The first marker in a text."""
@@ -71,8 +76,14 @@ def words(seen: Read, markers: Markers) -> Iterator[Problem]:
 def _problems(place: int, text: str, markers: Markers) -> Iterator[Problem]:
     if control := _CONTROL.search(text):
         yield Problem("control_characters", f"U+{ord(control.group()):04X} in turn {place}")
-    if garbled := _GARBLED.search(text):
+    # Plain looks first: most text is ASCII without brackets, and patterns are slow.
+    if not text.isascii() and (garbled := _GARBLED.search(text)):
         yield Problem("garbled_text", f"{_around(text, garbled)} in turn {place}")
+    if markers.possible(text):
+        yield from _marks(place, text, markers)
+
+
+def _marks(place: int, text: str, markers: Markers) -> Iterator[Problem]:
     marker = markers.found(text)
     if marker is not None:
         yield Problem("template_marker", f"{marker} in turn {place}")
