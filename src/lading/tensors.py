@@ -46,7 +46,7 @@ def room(shape: Sequence[int], dtype: torch.dtype, device: torch.device | str = 
     if get_worker_info() is None or size < LARGE or torch.device(device).type != "cpu":
         return torch.empty(*shape, dtype=dtype, device=device)
     # torch's own collate function takes memory in this way; there is no public name for it.
-    shared = torch.UntypedStorage._new_shared(size)  # type: ignore[no-untyped-call]
+    shared = torch.UntypedStorage._new_shared(size)  # type: ignore[no-untyped-call]  # torch left it untyped
     return torch.empty(0, dtype=dtype).set_(shared).view(*shape)
 
 

@@ -9,10 +9,12 @@ from typing import Any
 
 from lading.conversation import Layout, read_conversation
 from lading.doctor.kinds import KINDS, Problem
-from lading.errors import Reason, SkipSample
+from lading.errors import CorpusError, Reason, SkipSample
 from lading.fields import MediaKind
+from lading.loader.layouts import source_layout
 from lading.records import Conversation
 from lading.sources import Corpus
+from lading.sources.corpus import Source
 
 CORRUPT: Mapping[MediaKind, str] = {"image": "corrupt_picture", "video": "corrupt_clip", "audio": "corrupt_sound"}
 """What the loader calls `corrupt_media`, by what the medium is."""
@@ -33,9 +35,16 @@ class Read:
 
 
 def source_layouts(corpus: Corpus) -> tuple[Layout, ...]:
-    """How the rows of each source are read."""
-    configs = (source.config for source in corpus.sources)
-    return tuple(Layout(columns=own.columns, tags=own.tags, media_dir=own.media_dir) for own in configs)
+    """How the rows of each source are read: as the loader reads them, or row by row where it would refuse them all."""
+    return tuple(_layout(source) for source in corpus.sources)
+
+
+def _layout(source: Source) -> Layout:
+    try:
+        return source_layout(source)
+    except CorpusError:
+        own = source.config
+        return Layout(columns=own.columns, tags=own.tags, media_dir=own.media_dir)
 
 
 def read(corpus: Corpus, layouts: Sequence[Layout], index: int) -> Read | Problem:

@@ -20,10 +20,11 @@ logger = logging.getLogger(__name__)
 
 def source_layouts(corpus: Corpus) -> tuple[Layout, ...]:
     """The layout of every source, in their order. What was recognised is said through `logging`."""
-    return tuple(_layout(source) for source in corpus.sources)
+    return tuple(source_layout(source) for source in corpus.sources)
 
 
-def _layout(source: Source) -> Layout:
+def source_layout(source: Source) -> Layout:
+    """The layout of one source."""
     config = source.config
     layout = Layout(columns=config.columns, tags=config.tags, media_dir=config.media_dir, format=config.format)
     if layout.format is not None:
