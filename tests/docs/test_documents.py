@@ -58,7 +58,7 @@ def test_every_option_of_the_readme_exists() -> None:
     from typer.testing import CliRunner
 
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for command in ("count", "plan", "verify", "families", "demo"):
+    for command in ("doctor", "count", "plan", "inspect", "verify", "families", "demo"):
         line = next(line for line in text.splitlines() if line.startswith(f"lading {command}"))
         shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
         for option in re.findall(r"--[a-z-]+", line):
