@@ -30,7 +30,7 @@ def run(*arguments: object) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("command", [("count",), ("plan", "--pack-size", 256)])
+@pytest.mark.parametrize("command", [("count",), ("plan", "--pack-size", 256), ("verify", "--pack-size", 256)])
 def test_one_line_for_each_source(meta: Path, command: tuple[object, ...]) -> None:
     _, said = run(*command, meta, *COUNT)
     assert "talks: read as sharegpt (messages with marks in their text)" in said

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from lading.cli.data import DatasetNames, FormatName, MediaFolder, opened
+from lading.cli.data import DatasetNames, FormatName, MediaFolder, opened, print_formats
 from lading.cli.show import console, errors, print_json, two_columns
 from lading.errors import UnknownName
 from lading.family import ATTENTIONS
@@ -34,13 +34,17 @@ def verify(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Prove that packed = unpacked on your data: tokens, labels, positions, sight, loss. Exit code 1: it is not."""
+    from lading.loader.layouts import source_layouts
     from lading.verify import verify as check
 
     if attention not in ATTENTIONS:
         raise UnknownName(kind="attention", name=attention, known=ATTENTIONS, where="verify")
     chosen = next(name for name in ATTENTIONS if name == attention)
+    corpus = opened(meta, format_name, media_dir, dataset)
+    if not as_json:
+        print_formats(corpus, source_layouts(corpus))
     found = check(
-        opened(meta, format_name, media_dir, dataset),
+        corpus,
         processor,
         pack_size=pack_size,
         limit=limit,
