@@ -43,11 +43,16 @@ def room(shape: Sequence[int], dtype: torch.dtype, device: torch.device | str = 
     torch.Size([2, 3])
     """
     size = math.prod(shape) * dtype.itemsize
-    if get_worker_info() is None or size < LARGE or torch.device(device).type != "cpu":
+    if not _handed_over(size, device):
         return torch.empty(*shape, dtype=dtype, device=device)
     # torch's own collate function takes memory in this way; there is no public name for it.
     shared = torch.UntypedStorage._new_shared(size)  # type: ignore[no-untyped-call]  # torch left it untyped
     return torch.empty(0, dtype=dtype).set_(shared).view(*shape)
+
+
+def _handed_over(size: int, device: torch.device | str) -> bool:
+    """Whether a tensor is made by a worker, and large enough for a piece of shared memory of its own."""
+    return get_worker_info() is not None and size >= LARGE and torch.device(device).type == "cpu"
 
 
 def extent(document: Document, field: Field) -> int:
@@ -90,9 +95,11 @@ def _concatenated(pieces: list[Tensor], dim: int) -> Tensor:
     first = pieces[0]
     if len(pieces) == 1:
         return first
+    if not _handed_over(sum(piece.nbytes for piece in pieces), first.device):
+        return torch.cat(pieces, dim=dim)
     shape = [*first.shape]
     shape[dim] = sum(piece.shape[dim] for piece in pieces)
-    return torch.cat(pieces, dim=dim, out=room(shape, first.dtype, first.device))
+    return torch.cat(pieces, dim=dim, out=room(shape, first.dtype))
 
 
 def _stretched(pieces: list[Tensor], field: Field) -> list[Tensor]:
