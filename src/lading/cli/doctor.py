@@ -71,7 +71,7 @@ def _print_kinds(found: Findings) -> None:
             if about.severity != severity:
                 continue
             console.print(f"[bold {colour}]{severity}[/] [bold]{kind}[/] × {count:,}")
-            console.print(f"  {about.training}", style="dim", markup=False)
+            console.print(f"  {about.training}", style="dim", markup=False, soft_wrap=True)
             for finding in found.of_kind(kind)[:SHOWN]:
                 console.print(f"  {finding.where}: {finding.detail}", markup=False, soft_wrap=True)
             if count > SHOWN:

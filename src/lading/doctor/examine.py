@@ -44,7 +44,7 @@ def examine(
     media_seconds: float | None = MEDIA_SECONDS,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Findings:
-    """Look at every row of a corpus and at every medium it names; nothing is written.
+    """Look at every row of a corpus and at every medium it names; neither is changed.
 
     With a `processor` (a folder, a hub id, `toy:NAME`, an object, or one that was read) what only it knows is checked
     too, and with a `pack_size` the length; `deep` decodes every medium. `progress` hears how many rows were just done.
