@@ -1,7 +1,7 @@
 """A loop with Accelerate, on one process or many.
 
 python examples/accelerate_loop.py [--meta META --processor PROCESSOR --model MODEL]
-accelerate launch --num_processes 2 examples/accelerate_loop.py … --resume accelerate-out/step-8
+accelerate launch --num_processes 2 examples/accelerate_loop.py … --resume accelerate-out/step-5
 """
 
 from contextlib import nullcontext
@@ -47,7 +47,7 @@ def main() -> None:
         optimizer.step()
         optimizer.zero_grad()
         accelerator.print(f"step {step}: loss {loss:.4f}", flush=True)
-        if step % 8 == 0 or step == args.stop_after:
+        if step % 5 == 0 or step == args.stop_after:
             accelerator.save_state(str(args.out / f"step-{step}"))
         if step == args.stop_after:
             break

@@ -1,7 +1,7 @@
 """Plain PyTorch, with DistributedDataParallel.
 
 torchrun --nproc-per-node 2 examples/ddp.py [--meta META --processor PROCESSOR --model MODEL]
-torchrun --nproc-per-node 2 examples/ddp.py … --resume ddp-out/step-8
+torchrun --nproc-per-node 2 examples/ddp.py … --resume ddp-out/step-5
 """
 
 from contextlib import nullcontext
@@ -49,14 +49,18 @@ def main() -> None:
         optimizer.zero_grad()
         if rank == 0:
             print(f"step {step}: loss {loss:.4f}", flush=True)
-        if rank == 0 and (step % 8 == 0 or step == args.stop_after):
+        if rank == 0 and (step % 5 == 0 or step == args.stop_after):
             torch.save({name: part.state_dict() for name, part in parts.items()}, args.out / f"step-{step}")
         if step == args.stop_after:
             break
 
     ledger = loader.merged_ledger()  # every rank must call it
     checksum = sum(value.double().sum().item() for value in model.parameters())
-    print(f"{ledger}\n" * (rank == 0) + f"rank {rank}: parameters sum to {checksum!r}")  # the same on every rank
+    checksums = [0.0] * distributed.get_world_size()
+    distributed.all_gather_object(checksums, checksum)
+    if rank == 0:
+        print(ledger)
+        print("parameters, summed up on each rank:", *checksums)  # the same on all, or something is wrong
     distributed.destroy_process_group()
 
 

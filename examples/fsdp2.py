@@ -1,7 +1,7 @@
 """Plain PyTorch, with FSDP2 (`fully_shard`) and checkpoints that any number of ranks can carry on from.
 
 torchrun --nproc-per-node 2 examples/fsdp2.py [--meta META --processor PROCESSOR --model MODEL]
-torchrun --nproc-per-node 4 examples/fsdp2.py … --resume fsdp2-out/step-8
+torchrun --nproc-per-node 4 examples/fsdp2.py … --resume fsdp2-out/step-5
 """
 
 import json
@@ -67,14 +67,18 @@ def main() -> None:
         optimizer.zero_grad()
         if rank == 0:
             print(f"step {step}: loss {loss:.4f}", flush=True)
-        if step % 8 == 0 or step == args.stop_after:
+        if step % 5 == 0 or step == args.stop_after:
             save(args.out / f"step-{step}", model, optimizer, loader)
         if step == args.stop_after:
             break
 
     ledger = loader.merged_ledger()  # every rank must call it
     checksum = sum(value.full_tensor().double().sum().item() for value in model.parameters())
-    print(f"{ledger}\n" * (rank == 0) + f"rank {rank}: parameters sum to {checksum!r}")  # the same on every rank
+    checksums = [0.0] * distributed.get_world_size()
+    distributed.all_gather_object(checksums, checksum)
+    if rank == 0:
+        print(ledger)
+        print("parameters, summed up on each rank:", *checksums)  # the same on all, or something is wrong
     distributed.destroy_process_group()
 
 

@@ -74,7 +74,7 @@ def main() -> None:
     loader = lading.Loader(common.corpus(own), own.processor, pack_size=own.pack_size, placeholder_media=True)
     if own.resume:
         loader.load_state_dict([json.loads(file.read_text()) for file in sorted(own.resume.glob("loader-*.json"))])
-    # From the checkpoint, if there is one: the Trainer alone does not find all weights again (see docs/trainers.md).
+    # From the checkpoint, if there is one: the Trainer may not find its weights (see docs/trainers/hf-trainer.md).
     model = common.model(own.resume or own.model)
     trainer = PackTrainer(model, args, train_dataset=Packs(loader), callbacks=[SaveCursor(loader)])
     trainer.train(resume_from_checkpoint=own.resume and str(own.resume))

@@ -63,7 +63,7 @@ def main() -> None:
         return {**batch, "shift_labels": batch["labels"]}  # shifted already: the model must not do it again
 
     data = {"train_dataset": samples, "data_collator": collate, "sampler": sampler}
-    # From the checkpoint, if there is one: the Trainer alone does not find all weights again (see docs/trainers.md).
+    # From the checkpoint, if there is one: the Trainer may not find its weights (see docs/trainers/hf-trainer.md).
     trainer = PaddedTrainer(common.model(own.resume or own.model), args, **data, callbacks=[SetEpoch()])
     trainer.train(resume_from_checkpoint=own.resume and str(own.resume))
     if (

@@ -34,7 +34,8 @@ class Run:
     @property
     def checksums(self) -> list[str]:
         """What each rank says of its parameters."""
-        return re.findall(r"parameters sum to (\S+)", self.out)
+        (said,) = re.findall(r"^parameters, summed up on each rank: (.*)$", self.out, re.MULTILINE)
+        return str(said).split()
 
     def check(self) -> Run:
         assert self.code == 0, f"{self.out}\n{self.errors}"
