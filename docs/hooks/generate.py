@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from docs.hooks import api, commands, tables
+from docs.hooks import api, commands, examples, tables
 
 
 def generated() -> dict[str, str]:
@@ -24,6 +24,7 @@ def generated() -> dict[str, str]:
         "reference/command.md": commands.page(),
         "reference/families.md": tables.families_page(),
         **{f"reference/{name}.md": text for name, text in api.pages().items()},
+        examples.PLACE: examples.page(),
         "changes.md": (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
     }
 
@@ -44,3 +45,9 @@ def on_files(files: Files, config: Any) -> Files:
     for place, text in generated().items():
         files.append(File.generated(config, place, content=text))
     return files
+
+
+def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> str:
+    """Links to files that are no pages lead to where the site shows them."""
+    del config, files
+    return examples.linked(markdown, page.file.src_uri)
