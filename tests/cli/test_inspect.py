@@ -47,3 +47,20 @@ def test_mistakes_are_told_before_any_work(faulty: Path) -> None:
     assert refused.returncode == 2
     assert "wanted one of drop, truncate" in " ".join(refused.stderr.split())
     assert "Traceback" not in refused.stderr
+
+
+def test_what_the_doctor_finds_is_on_the_page_of_the_data_sets_asked_for(tmp_path: Path) -> None:
+    meta = toy.write_corpus(tmp_path / "corpus", samples=30)
+    doubled = meta.parent / "talks.jsonl"
+    lines = doubled.read_text(encoding="utf-8").splitlines(keepends=True)
+    doubled.write_text("".join([*lines, lines[0]]), encoding="utf-8")
+    page = tmp_path / "r.html"
+    options = ("--processor", "toy:qwen2_5_vl", "--dataset", "talks", "--doctor", "--out", page)
+    done = lading("inspect", meta, *options)
+    assert done.returncode == 0, done.stderr
+    text = page.read_text(encoding="utf-8")
+    assert "duplicate_sample" in text
+    assert f"talks.jsonl:{len(lines) + 1}" in text
+    plain = lading("inspect", meta, *(option for option in options if option != "--doctor"))
+    assert plain.returncode == 0, plain.stderr
+    assert "duplicate_sample" not in page.read_text(encoding="utf-8")

@@ -103,9 +103,9 @@ def _planning(corpus: Corpus, processor: str, family: str | None, config: Loader
 
 def _findings(meta: Path, planning: Planning, config: LoaderConfig) -> tuple[Finding, ...]:
     from lading.doctor import examine
-    from lading.doctor.opening import open_patient
+    from lading.doctor.opening import patient_of
 
-    patient = open_patient(meta)
+    patient = patient_of(meta, planning.samples.corpus)
     cores = len(os.sched_getaffinity(0))
     with task("examining", len(patient)) as progress:
         options: dict[str, Any] = {"pack_size": config.pack_size, "workers": cores, "progress": progress}

@@ -62,13 +62,18 @@ def open_patient(meta: Path) -> Patient:
             lost.append(config.name)
         else:
             sources.append(opened)
+    return replace(patient_of(meta, Corpus.of(sources)), findings=tuple(findings), lost_sources=tuple(lost))
+
+
+def patient_of(meta: Path, corpus: Corpus) -> Patient:
+    """A corpus that was opened already: all of its files can be read."""
     return Patient(
         meta=meta,
-        corpus=Corpus.of(sources),
-        rows=Corpus.of([replace(source, chosen=None) for source in sources]),
-        findings=tuple(findings),
-        lost_sources=tuple(lost),
-        used=tuple(None if own.chosen is None else np.unique(own.chosen, return_index=True) for own in sources),
+        corpus=corpus,
+        rows=Corpus.of([replace(source, chosen=None) for source in corpus.sources]),
+        findings=(),
+        lost_sources=(),
+        used=tuple(None if own.chosen is None else np.unique(own.chosen, return_index=True) for own in corpus.sources),
     )
 
 
