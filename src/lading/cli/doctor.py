@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
+from rich.table import Table
 
-from lading.cli.show import check_writable, console, print_json, progress_bar
+from lading.cli.show import check_writable, console, print_json, progress_bar, two_columns
 from lading.doctor import KINDS, Findings, examine, write_clean
 from lading.doctor.clean import Cleaned, check_folder
 from lading.doctor.opening import open_patient
@@ -58,7 +60,7 @@ def doctor(
         print_json({**found.to_dict(), "fixed": fixed})
     else:
         _print_kinds(found)
-        _print_summary(found, copy)
+        console.print(_summary(found, copy))
     if found.fails(strict=strict):
         raise typer.Exit(1)
 
@@ -78,13 +80,16 @@ def _print_kinds(found: Findings) -> None:
                 console.print(f"  … and {count - SHOWN:,} more; --json names them", style="dim")
 
 
-def _print_summary(found: Findings, copy: Cleaned | None) -> None:
+def _summary(found: Findings, copy: Cleaned | None) -> Table:
+    table = two_columns("Doctor")
     numbers = {name: found.count(name) for name in ("error", "warning")}
     said = ", ".join(f"{count:,} {name}{'' if count == 1 else 's'}" for name, count in numbers.items())
-    looked = f"{found.samples:,} samples and {found.media:,} media looked at in {found.seconds:.1f} s"
-    console.print(f"[bold]{said}[/] · {looked}")
+    table.add_row("found", f"[bold]{said}[/]")
+    table.add_row("looked at", f"{found.samples:,} samples, {found.media:,} media")
     if found.processor is None:
-        console.print("Without --processor, tokens, labels and lengths were not checked.", style="dim")
+        table.add_row("not looked at", "tokens, labels and lengths: they need --processor")
     if copy is not None:
-        console.print(f"Clean copy: {copy.meta} ({copy.kept_rows:,} rows)", markup=False, soft_wrap=True)
-        console.print(f"Left out: {copy.left_out} ({copy.left_out_rows:,} rows)", markup=False, soft_wrap=True)
+        table.add_row("clean copy", escape(f"{copy.meta} ({copy.kept_rows:,} rows)"))
+        table.add_row("left out", escape(f"{copy.left_out} ({copy.left_out_rows:,} rows)"))
+    table.add_row("took", f"{found.seconds:.1f} s")
+    return table
