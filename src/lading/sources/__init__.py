@@ -8,7 +8,7 @@ open_corpus("folder")        a data set that `datasets` understands: saved to di
 open_corpus(dataset)         the same, open already
 """
 
-from lading.sources.corpus import Corpus, open_corpus
+from lading.sources.corpus import Corpus, open_corpus, open_source, source_configs
 from lading.sources.meta import SourceConfig
 
-__all__ = ["Corpus", "SourceConfig", "open_corpus"]
+__all__ = ["Corpus", "SourceConfig", "open_corpus", "open_source", "source_configs"]

@@ -137,15 +137,33 @@ def open_corpus(
     """
     if not isinstance(path, (str, Path)):
         return _of_dataset(path, format, media_dir)
-    path = Path(path)
-    if path.is_file() and path.suffix == ".json" and not begins_array(path) and isinstance(load_json(path), dict):
+    configs = source_configs(Path(path), dataset_names, format=format, media_dir=media_dir)
+    return Corpus.of([open_source(config, cache=cache) for config in configs])
+
+
+def source_configs(
+    path: Path,
+    dataset_names: Sequence[str] | None = None,
+    *,
+    format: str | None = None,  # noqa: A002 - what users call it
+    media_dir: str | Path | None = None,
+) -> tuple[SourceConfig, ...]:
+    """The data sets that a path stands for: those a meta file lists, or the one that it is. None is opened."""
+    if _is_meta(path):
         configs = read_meta(path, dataset_names)
     else:
         for name in dataset_names or ():
             if name != path.stem:
                 raise UnknownName(kind="data set", name=name, known=(path.stem,), where=str(path))
         configs = (SourceConfig(name=path.stem, file=path, media_dir=path if path.is_dir() else path.parent),)
-    return Corpus.of([_open_source(_said(config, format, media_dir), cache) for config in configs])
+    return tuple(_said(config, format, media_dir) for config in configs)
+
+
+def _is_meta(path: Path) -> bool:
+    # Of an empty file nobody knows what it was to be: whoever opens it says that it is empty.
+    if path.suffix != ".json" or not path.is_file() or not path.stat().st_size or begins_array(path):
+        return False
+    return isinstance(load_json(path), dict)
 
 
 def _said(config: SourceConfig, name: str | None, media_dir: str | Path | None) -> SourceConfig:
@@ -159,7 +177,8 @@ def _of_dataset(dataset: Any, name: str | None, media_dir: str | Path | None) ->
     return Corpus.of([Source(config=config, file=rows)])
 
 
-def _open_source(config: SourceConfig, cache: Cache) -> Source:
+def open_source(config: SourceConfig, *, cache: Cache = True) -> Source:
+    """Open one data set."""
     file = _open_hub(config) if config.hub or config.file.is_dir() else _open_file(config.file, cache)
     ratio = config.sample_ratio if config.num_samples is None else config.num_samples / max(1, len(file))
     return Source(config=config, file=file, chosen=choose(len(file), ratio))
