@@ -26,7 +26,17 @@ class Finding:
     """`file:line`, or a file alone where it is wrong as a whole."""
     detail: str
     key: SampleKey | None = None
-    """The sample; none where a file is wrong as a whole, or a row is not in the share that its source uses."""
+    """The sample (the first, where a row is used again); none where a file is wrong as a whole, or a row is not in the
+    share that its source uses."""
+    source: str = ""
+    """The data set: a file may be in a corpus twice."""
+    row: int | None = None
+    """The row of its file; none where a file is wrong as a whole."""
+
+    @property
+    def of_file(self) -> bool:
+        """Whether a file is wrong as a whole."""
+        return self.key is None and self.row is None
 
     def __str__(self) -> str:
         return f"{self.severity} {self.kind} {self.where}: {self.detail}"
