@@ -121,8 +121,12 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
 def test_the_command(tmp_path: Path) -> None:
     meta = write_clean_corpus(tmp_path / "corpus", samples=40)
     done = run(meta)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "0 errors, 0 warnings · 40 samples and 24 media" in done.stdout
+    assert done.returncode == 0
+    assert [text.split(" (")[0] for text in done.stderr.splitlines()] == [
+        f"{name}: read as sharegpt" for name in ("pictures", "clips", "sounds", "talks", "array")
+    ]
+    assert "0 errors, 0 warnings" in done.stdout
+    assert "40 samples, 24 media" in done.stdout
     data = meta.parent / "talks.jsonl"
     warned = {"empty_answer": FAULTS["empty_answer"]}
     where = plant(meta, warned)["empty_answer"]

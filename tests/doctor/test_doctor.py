@@ -14,7 +14,6 @@ from lading.doctor import KINDS, examine
 from lading.doctor.findings import Findings
 from lading.doctor.look import Look
 from lading.doctor.opening import open_patient
-from lading.doctor.reading import source_layouts
 from lading.errors import ConfigError, CorpusError
 from lading.loader import Border, read_processor
 from lading.loader.helpers import Helpers
@@ -33,7 +32,10 @@ BESIDES = {"impossible_shape": {"extreme_shape"}, "placeholder_in_text": {"templ
 
 
 def found_at(findings: Findings) -> dict[str, set[str]]:
-    return {where: {own.kind for own in found} for where, found in findings.by_place().items()}
+    places: dict[str, set[str]] = {}
+    for finding in findings.findings:
+        places.setdefault(finding.where, set()).add(finding.kind)
+    return places
 
 
 @pytest.fixture(scope="module")
@@ -87,15 +89,16 @@ def test_without_a_processor_what_needs_none_is_found(planted: tuple[Path, dict[
 
 
 def test_other_processes_find_the_same(planted: tuple[Path, dict[str, str]]) -> None:
-    rows = open_patient(planted[0]).rows
-    look = Look(rows, source_layouts(rows), None)
+    patient = open_patient(planted[0])
+    rows = patient.rows
+    look = Look(rows, patient.layouts, None)
     chunks = [range(start, min(len(rows), start + 8)) for start in range(0, len(rows), 8)]
     with Helpers(look, workers=3) as helpers:
         helpers.start()
         helpers.wait()
         together = list(helpers.each(chunks, len(chunks)))
         assert helpers.asked > 0
-    for one, other in zip(together, map(Look(rows, source_layouts(rows), None), chunks), strict=True):
+    for one, other in zip(together, map(Look(rows, patient.layouts, None), chunks), strict=True):
         assert (one.rows, one.problems, one.shown) == (other.rows, other.problems, other.shown)
         assert one.samples.tolist() == other.samples.tolist()
         assert one.media.tolist() == other.media.tolist()
@@ -148,8 +151,11 @@ def test_samples_find_their_findings(tmp_path: Path) -> None:
         corpus, findings = open_corpus(meta), examine(meta)
         # All rows are looked at: another share may be used tomorrow.
         assert {finding.where for finding in findings.findings} == set(places.values())
-        by_place = findings.by_place()
-        used = [index for index in range(len(corpus)) if corpus.key(index).where in by_place]
+        used = [index for index in range(len(corpus)) if corpus.key(index).where in places.values()]
+        by_sample = findings.by_sample(corpus)
+        assert sorted(by_sample) == used
+        assert all([own.key for own in by_sample[index]] == [corpus.key(index)] for index in used)
+        assert not any(finding.of_file for finding in findings.findings)
         assert len(used) >= {1.0: 2, 2.0: 4, 0.5: 0, 0.0: 0}[ratio]
         for finding in findings.findings:
             keys = [corpus.key(index) for index in used if corpus.key(index).where == finding.where]

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
+from lading.cli.data import DatasetNames, FormatName, MediaFolder, formats, print_formats
 from lading.cli.show import check_writable, console, print_json, progress_bar, two_columns
 from lading.doctor import KINDS, Findings, examine, write_clean
-from lading.doctor.clean import Cleaned, check_folder
+from lading.doctor.clean import Cleaned, check_copy
 from lading.doctor.opening import open_patient
 
 SHOWN = 3
@@ -21,12 +22,17 @@ SHOWN = 3
 
 
 def doctor(
-    meta: Annotated[Path, typer.Argument(help="A meta .json, or conversations in .jsonl, .json or .parquet.")],
+    meta: Annotated[
+        Path, typer.Argument(help="A meta .json; conversations in .jsonl, .json or .parquet; or a folder.")
+    ],
     processor: Annotated[
         str | None, typer.Option(help="A processor folder, a hub id, or toy:NAME: check tokens and labels, too.")
     ] = None,
     pack_size: Annotated[int | None, typer.Option(help="Tokens in a pack: find what is longer.", min=1)] = None,
     family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
+    format_name: FormatName = None,
+    media_dir: MediaFolder = None,
+    dataset: DatasetNames = None,
     deep: Annotated[bool, typer.Option("--deep", help="Decode every picture, clip and sound.")] = False,
     workers: Annotated[
         int | None,
@@ -40,10 +46,12 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Find broken, odd and duplicated samples before the GPUs are rented. Exit code 1: there are errors."""
+    patient = open_patient(meta, dataset or None, format=format_name, media_dir=media_dir)
     if fix is not None:
-        check_folder(meta, fix)
+        check_copy(patient, fix)
         check_writable(fix)
-    patient = open_patient(meta)
+    if not as_json:
+        print_formats(patient.corpus, patient.layouts)
     with progress_bar("looking", len(patient)) as progress:
         found = examine(
             patient,
@@ -54,15 +62,25 @@ def doctor(
             workers=len(os.sched_getaffinity(0)) if workers is None else workers,
             progress=progress,
         )
-    copy = write_clean(found, fix, strict=strict) if fix is not None else None
-    if as_json:
-        fixed = {name: str(value) for name, value in asdict(copy).items()} if copy is not None else None
-        print_json({**found.to_dict(), "fixed": fixed})
-    else:
-        _print_kinds(found)
-        console.print(_summary(found, copy))
+    copy = None
+    try:
+        copy = write_clean(found, fix, strict=strict) if fix is not None else None
+    finally:
+        # What was found is told though no copy can be written.
+        _tell(found, copy, as_json=as_json)
     if found.fails(strict=strict):
         raise typer.Exit(1)
+
+
+def _tell(found: Findings, copy: Cleaned | None, *, as_json: bool) -> None:
+    if not as_json:
+        _print_kinds(found)
+        console.print(_summary(found, copy))
+        return
+    fixed = {name: str(value) for name, value in asdict(copy).items()} if copy is not None else None
+    patient = found.patient
+    told: dict[str, Any] = {"formats": formats(patient.corpus, patient.layouts), **found.to_dict(), "fixed": fixed}
+    print_json(told)
 
 
 def _print_kinds(found: Findings) -> None:

@@ -19,5 +19,6 @@ from lading.doctor.clean import write_clean
 from lading.doctor.examine import examine
 from lading.doctor.findings import Findings
 from lading.doctor.kinds import KINDS, Kind
+from lading.doctor.opening import open_patient
 
-__all__ = ["KINDS", "Findings", "Kind", "examine", "write_clean"]
+__all__ = ["KINDS", "Findings", "Kind", "examine", "open_patient", "write_clean"]

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.cache import replacing
+from lading.conversation import Layout
 from lading.doctor.findings import Findings
 from lading.doctor.kinds import KINDS
-from lading.doctor.opening import open_patient
+from lading.doctor.opening import Patient
 from lading.errors import ConfigError
 from lading.records import Finding
 from lading.sources.corpus import Source
@@ -43,14 +44,22 @@ class Cleaned:
     left_out_rows: int
 
 
-def check_folder(meta: Path, folder: Path) -> None:
-    """Refuse a folder in which something stands already: nothing is ever written over."""
+def check_copy(patient: Patient, folder: Path) -> None:
+    """Refuse what no copy can be written of, and a folder in which something stands already."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(
-            found=f"a cleaned copy of {meta} to be written into {folder}, where something is already",
+            found=f"a cleaned copy of {patient.meta} to be written into {folder}, where something is already",
             wanted="a new or empty folder",
             consequence="nothing was written; the original is never touched",
         )
+    for source in patient.corpus.sources:
+        config = source.config
+        if config.hub or config.file.is_dir() or config.file.suffix not in _WRITERS:
+            raise ConfigError(
+                found=f"data set {config.name} in {config.file}",
+                wanted=f"a file ending in {' or '.join(_WRITERS)}, of which a copy can be written",
+                consequence="no copy was written",
+            )
 
 
 def write_clean(findings: Findings, folder: Path, *, strict: bool = False) -> Cleaned:
@@ -66,23 +75,22 @@ def write_clean(findings: Findings, folder: Path, *, strict: bool = False) -> Cl
     ...     copy.kept_rows, copy.left_out_rows, (copy.meta.parent / "talks.jsonl").read_text() == good + "\n"
     (1, 1, True)
     """
-    check_folder(findings.meta, folder)
-    patient = open_patient(findings.meta)
+    patient = findings.patient
+    check_copy(patient, folder)
     kept = {name: ~findings.left_out(name, strict=strict) for name in findings.marks}
-    staying = [source for source in patient.corpus.sources if kept[source.config.name].any()]
+    sources = zip(patient.corpus.sources, patient.layouts, strict=True)
+    staying = [(source.config, layout) for source, layout in sources if kept[source.config.name].any()]
     if not staying:
         raise ConfigError(
             found="no row without a finding", wanted="something to keep", consequence="no copy was written"
         )
-    _refuse_unwritable(staying)
     folder.mkdir(parents=True, exist_ok=True)
-    names = _file_names(staying)
+    names = _file_names([config for config, _ in staying])
     entries: dict[str, Any] = {}
-    for source, name in zip(staying, names, strict=True):
-        config = source.config
+    for (config, layout), name in zip(staying, names, strict=True):
         with replacing(folder / name) as file:
             _WRITERS[config.file.suffix](config.file, kept[config.name], file)
-        entries[config.name] = _entry(config, name, folder)
+        entries[config.name] = _entry(config, layout, name, folder)
     _write_json(folder / META, entries)
     _write_left_out(folder / LEFT_OUT, findings, patient.rows.sources, strict=strict)
     rows = sum(int(own.sum()) for own in kept.values())
@@ -94,33 +102,25 @@ def write_clean(findings: Findings, folder: Path, *, strict: bool = False) -> Cl
     )
 
 
-def _refuse_unwritable(sources: list[Source]) -> None:
-    for source in sources:
-        if source.config.file.suffix not in _WRITERS:
-            raise ConfigError(
-                found=f"data set {source.config.name} in {source.config.file}",
-                wanted=f"a file ending in {' or '.join(_WRITERS)}",
-                consequence="no copy was written",
-            )
-
-
-def _file_names(sources: list[Source]) -> list[str]:
+def _file_names(configs: list[SourceConfig]) -> list[str]:
     """A name for each copy: the file's own, unless another has it."""
     taken = {META, LEFT_OUT}
     names = []
-    for number, source in enumerate(sources):
-        own = source.config.file.name
+    for number, config in enumerate(configs):
+        own = config.file.name
         name = own if own not in taken else f"{number}-{own}"
         taken.add(name)
         names.append(name)
     return names
 
 
-def _entry(config: SourceConfig, name: str, folder: Path) -> dict[str, Any]:
+def _entry(config: SourceConfig, layout: Layout, name: str, folder: Path) -> dict[str, Any]:
     # Paths without a folder are seen from where the program is started, and the copy's are no others.
     where = {"media_dir": os.path.relpath(config.media_dir, folder)} if config.media_dir is not None else {}
     said = {option: value for option, value in asdict(config).items() if option in OPTIONS and value is not None}
-    return {**said, "file_name": name, **where}
+    # Without the rows that are gone, the first ones might show another format than the one that was looked at.
+    read = {"format": layout.format} if layout.format is not None else {}
+    return {**said, **read, "file_name": name, **where}
 
 
 def _write_json(path: Path, value: Any) -> None:
@@ -181,25 +181,24 @@ _WRITERS: Mapping[str, Callable[[Path, Kept, BinaryIO], None]] = {
 
 def _write_left_out(path: Path, findings: Findings, sources: tuple[Source, ...], *, strict: bool) -> None:
     """A JSON line for each reason of each row, and for each file, that is not in the copy."""
-    places = findings.by_place()
+    found = findings.by_row()
     with replacing(path) as file:
         for finding in findings.findings:
             if finding.kind in ("missing_file", "empty_file", "unreadable_file"):
-                file.write(_line(finding.where, finding.kind, finding.detail))
+                file.write(_line(finding.source, finding.where, finding.kind, finding.detail))
         for source in sources:
             name = source.config.name
             for row in np.flatnonzero(findings.left_out(name, strict=strict)):
                 where = source.file.where(int(row))
                 for kind in findings.kinds_of(name, int(row)):
                     if strict or KINDS[kind].severity == "error":
-                        file.write(_line(where, kind, _detail(places.get(where, []), kind)))
+                        file.write(_line(name, where, kind, _detail(found.get((name, int(row)), []), kind)))
 
 
 def _detail(found: list[Finding], kind: str) -> str:
     return next((finding.detail for finding in found if finding.kind == kind), "")
 
 
-def _line(where: str, kind: str, detail: str) -> bytes:
-    return (json.dumps({"where": where, "kind": kind, "detail": detail}, ensure_ascii=False) + "\n").encode(
-        "utf-8", "backslashreplace"
-    )
+def _line(source: str, where: str, kind: str, detail: str) -> bytes:
+    told = {"source": source, "where": where, "kind": kind, "detail": detail}
+    return (json.dumps(told, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")

@@ -20,7 +20,6 @@ from lading.doctor.findings import Findings
 from lading.doctor.kinds import KINDS, NUMBERS, Problem
 from lading.doctor.look import TWINS, Look, Looked
 from lading.doctor.opening import Patient, open_patient
-from lading.doctor.reading import source_layouts
 from lading.doctor.twins import same_media, same_samples
 from lading.errors import ConfigError
 from lading.loader import Border, load_processor, read_processor
@@ -67,16 +66,16 @@ def examine(
         )
     patient = meta if isinstance(meta, Patient) else open_patient(Path(meta))
     book = _Book(patient)
-    layouts = source_layouts(patient.rows)
-    look = Look(patient.rows, layouts, border, pack_size, deep, media_seconds)
+    look = Look(patient.rows, patient.layouts, border, pack_size, deep, media_seconds)
     total = len(patient)
     with Helpers(look, workers) as helpers:
         for looked in helpers.each(_chunks(total), math.ceil(total / CHUNK)):
             book.add(looked)
             progress(len(looked.rows))
-    book.compare(layouts)
+    book.compare(patient.layouts)
     return Findings(
         meta=patient.meta,
+        patient=patient,
         **book.told(),
         processor=None if border is None else border.family.name,
         pack_size=pack_size,
@@ -149,10 +148,14 @@ class _Book:
         }
 
     def _finding(self, row: int, problem: Problem) -> Finding:
+        rows = self.patient.rows
+        number, place = rows.locate(row)
         return Finding(
             kind=problem.kind,
             severity=KINDS[problem.kind].severity,
-            where=self.patient.rows.key(row).where,
+            where=rows.sources[number].file.where(place),
             detail=problem.detail,
             key=self.patient.key(row),
+            source=rows.sources[number].config.name,
+            row=place,
         )

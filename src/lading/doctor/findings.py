@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.doctor.kinds import KINDS, NUMBERS, mask
+from lading.doctor.opening import Patient
 from lading.records import Finding
 from lading.records.findings import Severity
+from lading.sources import Corpus
 
 KEPT = 10_000
 """Findings of one kind that are kept by name; beyond these they are only counted."""
@@ -26,6 +28,8 @@ class Findings:
     """
 
     meta: Path
+    patient: Patient
+    """What was looked at, as it was opened."""
     findings: tuple[Finding, ...]
     counts: Mapping[str, int]
     """How often each kind was found, in the order of `KINDS`; a kind that was not found is not in it."""
@@ -59,15 +63,31 @@ class Findings:
         marks = int(self.marks[source][row])
         return [kind for kind, number in NUMBERS.items() if marks >> number & 1]
 
-    def by_place(self) -> dict[str, list[Finding]]:
-        """Findings by where they are: those of sample i stand under `corpus.key(i).where`.
-
-        A row that is used twice (a ratio above one) is two samples in one place, so both find theirs.
-        """
-        places: dict[str, list[Finding]] = {}
+    def by_row(self) -> dict[tuple[str, int], list[Finding]]:
+        """Findings by data set and row of its file; those about whole files are not among them."""
+        rows: dict[tuple[str, int], list[Finding]] = {}
         for finding in self.findings:
-            places.setdefault(finding.where, []).append(finding)
-        return places
+            if finding.row is not None:
+                rows.setdefault((finding.source, finding.row), []).append(finding)
+        return rows
+
+    def by_sample(self, corpus: Corpus | None = None) -> dict[int, list[Finding]]:
+        """Findings by sample of the corpus (the one looked at, or the same with other ratios).
+
+        A row that is used twice (a ratio above one) is two samples, and each has its findings, with its own key; one
+        that is not used is no sample. Findings about whole files are not among them (`Finding.of_file`).
+        """
+        corpus = self.patient.corpus if corpus is None else corpus
+        rows = self.by_row()
+        found: dict[int, list[Finding]] = {}
+        for source, end in zip(corpus.sources, corpus.ends, strict=True):
+            name, start = source.config.name, end - len(source)
+            own = np.array([row for known, row in rows if known == name], dtype=np.int64)
+            used = np.arange(len(source)) if source.chosen is None else source.chosen
+            for place in np.flatnonzero(np.isin(used, own)).tolist():
+                key = corpus.key(start + place)
+                found[key.index] = [replace(finding, key=key) for finding in rows[name, int(used[place])]]
+        return found
 
     def of_kind(self, kind: str) -> list[Finding]:
         """The findings of one kind, in the order of the corpus."""
@@ -101,6 +121,7 @@ class Findings:
 
 
 def _plain(finding: Finding) -> dict[str, Any]:
-    key = finding.key
-    sample = {"index": key.index, "source": key.source} if key is not None else {}
-    return {"where": finding.where, "detail": finding.detail, **sample}
+    told: dict[str, Any] = {"where": finding.where, "detail": finding.detail, "source": finding.source}
+    if finding.row is not None:
+        told["row"] = finding.row
+    return told if finding.key is None else {**told, "index": finding.key.index}

@@ -41,14 +41,19 @@ KINDS = _table(
     _error("missing_file", "The run does not start: a data file is not there."),
     _error("unreadable_file", "The run does not start: a data file cannot be read as a whole."),
     _error("empty_file", "The data set adds nothing; a run on it alone does not start."),
+    _error("unknown_format", "The run does not start: the first rows of a data set fit no format."),
     # Rows
     _error("malformed_json"),
     _error("not_utf8", "The sample is left out of training: its bytes are not UTF-8, so nobody knows its text."),
     _error("not_an_object"),
     _error("unreadable_row"),
-    _error("unknown_columns", "The sample is left out: no column of it is known to hold a conversation."),
+    _error(
+        "unknown_columns",
+        "The sample is left out: no column of it is known to hold a conversation. Where the first rows of a data set"
+        " are all like this, the run does not start.",
+    ),
     _warning(
-        "unread_media_column", "The sample is trained on as text alone: the column that names its media is not read."
+        "unread_media_column", "The sample is trained on as text alone: the column that holds its media is not read."
     ),
     # Turns
     _error("empty_conversation"),

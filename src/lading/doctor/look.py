@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ from lading.doctor.reading import Read, kind_of, read
 from lading.loader import Border, Samples
 from lading.loader.skip import SkipPolicy
 from lading.loader.watchdog import Watchdog
+from lading.media.opening import DATA_URL
 from lading.records import Dropped, MediaPart
 from lading.sources import Corpus
 
@@ -60,6 +61,8 @@ class Look:
         self._policy = SkipPolicy(watchdog=Watchdog(seconds))
         self._markers = Markers(WELL_KNOWN if border is None else special_tokens(border))
         self._known: dict[tuple[str, str, str], Verdict] = {}
+        self.samples = None if border is None else Samples(corpus=corpus, border=border, layouts=layouts)
+        """What the processor makes of the rows."""
 
     def __reduce__(self) -> tuple[object, ...]:
         return (Look, (self.corpus, self.layouts, self.border, self.pack_size, self.deep, self.seconds))
@@ -74,7 +77,8 @@ class Look:
 
     def medium(self, index: int, part: MediaPart) -> Verdict:
         """The verdict on a medium: each file is looked at once."""
-        if not isinstance(part.reference, str):
+        # A data URL is the picture itself: remembered names would be as large as all pictures.
+        if not isinstance(part.reference, str) or part.reference.startswith(DATA_URL):
             return self._examined(index, part)
         name = (part.kind, part.reference, repr(part.options))
         if name not in self._known:
@@ -88,12 +92,12 @@ class Look:
         found = self._policy.attempt(self.corpus.key(index), lambda: read(self.corpus, self.layouts, index))
         return _unforeseen(found) if isinstance(found, Dropped) else found
 
-    def checked(self, index: int, seen: Read) -> list[Problem]:
+    def checked(self, index: int, seen: Read, verdicts: Sequence[Verdict]) -> list[Problem]:
         """What is wrong with what a row says and shows."""
         found = self._policy.attempt(self.corpus.key(index), lambda: list(self._checks(seen)))
         problems = [_unforeseen(found)] if isinstance(found, Dropped) else found
-        for part in seen.conversation.media:
-            problems += self.medium(index, part).problems
+        for verdict in verdicts:
+            problems += verdict.problems
         # Two broken pictures in a row are one broken row, told by the first.
         first: dict[str, Problem] = {}
         for problem in problems:
@@ -131,23 +135,21 @@ class _Chunk:
         if isinstance(seen, Problem):
             self.problems.append((index, seen))
             return
-        found = self.look.checked(index, seen)
+        verdicts = [self.look.medium(index, part) for part in seen.conversation.media]
+        found = self.look.checked(index, seen, verdicts)
         self.problems += [(index, problem) for problem in found]
-        self.shown += len(seen.conversation.media)
-        for part in seen.conversation.media:
-            content = self.look.medium(index, part).content
-            if content and isinstance(part.reference, str):
-                self.files.setdefault(path_digest(part.reference), (content, index))
+        self.shown += len(verdicts)
+        for part, verdict in zip(seen.conversation.media, verdicts, strict=True):
+            if verdict.content and isinstance(part.reference, str):
+                self.files.setdefault(path_digest(part.reference), (verdict.content, index))
         if not any(KINDS[problem.kind].severity == "error" for problem in found):
             self.samples[index - self.rows.start] = sample_digest(seen.conversation)
             self.sound.append(index)
 
     def ask_the_processor(self) -> None:
-        border = self.look.border
-        if border is None or not self.sound:
+        if self.look.samples is None or not self.sound:
             return
-        samples = Samples(corpus=self.look.corpus, border=border)
-        refused = list(lengths(samples, self.sound, self.look.pack_size))
+        refused = list(lengths(self.look.samples, self.sound, self.look.pack_size))
         self.problems += refused
         for index, _ in refused:
             self.samples[index - self.rows.start] = 0

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lading.conversation import Layout
 from lading.doctor.kinds import KINDS
+from lading.doctor.reading import forgiving_layout
 from lading.errors import CorpusError
 from lading.records import Finding, SampleKey
-from lading.sources import Corpus, open_corpus
+from lading.sources import Corpus, SourceConfig, open_source, source_configs
 from lading.sources.corpus import Source
-from lading.sources.elements import begins_array
-from lading.sources.meta import SourceConfig, read_meta
 
 Positions = NDArray[np.int64]
 
@@ -28,6 +29,8 @@ class Patient:
     """As it is trained on, less what cannot be opened."""
     rows: Corpus
     """Every row once, in the order of the files."""
+    layouts: tuple[Layout, ...]
+    """How the rows of each source are read: found out once, for everyone who looks."""
     findings: tuple[Finding, ...]
     """What is wrong with files as a whole."""
     lost_sources: tuple[str, ...]
@@ -50,63 +53,69 @@ class Patient:
         return self.corpus.key(self.corpus.ends[number] - len(self.corpus.sources[number]) + place)
 
 
-def open_patient(meta: Path) -> Patient:
+def open_patient(
+    meta: Path,
+    dataset_names: Sequence[str] | None = None,
+    *,
+    format: str | None = None,  # noqa: A002 - what users call it
+    media_dir: str | Path | None = None,
+) -> Patient:
     """Open a corpus, file by file. That the meta file itself cannot be read is not forgiven."""
+    if not meta.exists():
+        raise CorpusError(found=f"no file {meta}", wanted="a meta file or a data file", consequence="nothing was read")
     sources: list[Source] = []
     findings: list[Finding] = []
     lost: list[str] = []
-    for config in _configs(meta):
-        opened = _opened(meta, config)
+    for config in source_configs(meta, dataset_names, format=format, media_dir=media_dir):
+        opened = _opened(config)
         if isinstance(opened, Finding):
             findings.append(opened)
             lost.append(config.name)
         else:
             sources.append(opened)
-    return replace(patient_of(meta, Corpus.of(sources)), findings=tuple(findings), lost_sources=tuple(lost))
+    patient = patient_of(meta, Corpus.of(sources))
+    return replace(patient, findings=(*findings, *patient.findings), lost_sources=tuple(lost))
 
 
-def patient_of(meta: Path, corpus: Corpus) -> Patient:
-    """A corpus that was opened already: all of its files can be read."""
+def patient_of(meta: Path, corpus: Corpus, layouts: tuple[Layout, ...] = ()) -> Patient:
+    """A corpus that was opened already: all of its files can be read. Without `layouts`, they are found out."""
+    findings: list[Finding] = []
+    if not layouts:
+        found = [forgiving_layout(source) for source in corpus.sources]
+        layouts = tuple(layout for layout, _ in found)
+        for source, (_, error) in zip(corpus.sources, found, strict=True):
+            if error is not None:
+                told = f"{error.found}; wanted {error.wanted}"
+                findings.append(_finding("unknown_format", source.config, told))
     return Patient(
         meta=meta,
         corpus=corpus,
         rows=Corpus.of([replace(source, chosen=None) for source in corpus.sources]),
-        findings=(),
+        layouts=layouts,
+        findings=tuple(findings),
         lost_sources=(),
         used=tuple(None if own.chosen is None else np.unique(own.chosen, return_index=True) for own in corpus.sources),
     )
 
 
-def _configs(meta: Path) -> tuple[SourceConfig, ...]:
-    if is_meta(meta):
-        return read_meta(meta)
-    if not meta.exists():
-        raise CorpusError(found=f"no file {meta}", wanted="a meta file or a data file", consequence="nothing was read")
-    return (SourceConfig(name=meta.stem, file=meta, media_dir=meta.parent),)
-
-
-def is_meta(path: Path) -> bool:
-    """Whether a file lists data sets, and is not one itself."""
-    empty = path.is_file() and not path.stat().st_size
-    return path.suffix == ".json" and path.is_file() and not empty and not begins_array(path)
-
-
-def _opened(meta: Path, config: SourceConfig) -> Source | Finding:
+def _opened(config: SourceConfig) -> Source | Finding:
     try:
-        source = open_corpus(meta, [config.name] if is_meta(meta) else None).sources[0]
+        source = open_source(config)
         rows = len(source.file)
     except CorpusError as error:
-        return _broken(config.file, error)
-    return source if rows else _finding("empty_file", config.file, "no rows")
+        return _broken(config, error)
+    return source if rows else _finding("empty_file", config, "no rows")
 
 
-def _broken(file: Path, error: CorpusError) -> Finding:
-    if not file.exists():
-        return _finding("missing_file", file, "no such file")
-    if file.is_file() and not file.stat().st_size:
-        return _finding("empty_file", file, "0 bytes")
-    return _finding("unreadable_file", file, error.found + (f" [{error.where}]" if error.where else ""))
+def _broken(config: SourceConfig, error: CorpusError) -> Finding:
+    # A data set of the hub is no file here: what went wrong, `datasets` knows.
+    if not config.hub and not config.file.exists():
+        return _finding("missing_file", config, "no such file")
+    if not config.hub and config.file.is_file() and not config.file.stat().st_size:
+        return _finding("empty_file", config, "0 bytes")
+    return _finding("unreadable_file", config, error.found + (f" [{error.where}]" if error.where else ""))
 
 
-def _finding(kind: str, file: Path, detail: str) -> Finding:
-    return Finding(kind=kind, severity=KINDS[kind].severity, where=str(file), detail=detail)
+def _finding(kind: str, config: SourceConfig, detail: str) -> Finding:
+    severity = KINDS[kind].severity
+    return Finding(kind=kind, severity=severity, where=str(config.file), detail=detail, source=config.name)

@@ -34,17 +34,13 @@ class Read:
     conversation: Conversation
 
 
-def source_layouts(corpus: Corpus) -> tuple[Layout, ...]:
-    """How the rows of each source are read: as the loader reads them, or row by row where it would refuse them all."""
-    return tuple(_layout(source) for source in corpus.sources)
-
-
-def _layout(source: Source) -> Layout:
+def forgiving_layout(source: Source) -> tuple[Layout, CorpusError | None]:
+    """How the rows of a source are read: as the loader reads them, or row by row where it refuses, and why it does."""
     try:
-        return source_layout(source)
-    except CorpusError:
+        return source_layout(source), None
+    except CorpusError as error:
         own = source.config
-        return Layout(columns=own.columns, tags=own.tags, media_dir=own.media_dir)
+        return Layout(columns=own.columns, tags=own.tags, media_dir=own.media_dir), error
 
 
 def read(corpus: Corpus, layouts: Sequence[Layout], index: int) -> Read | Problem:

@@ -21,7 +21,10 @@ def same_samples(corpus: Corpus, digests: NDArray[np.uint64]) -> Pairs:
     """Every sample that says and shows what an earlier one does."""
     rows = np.flatnonzero(digests)
     for first, again in _repeats(digests[rows]):
-        yield int(rows[again]), Problem("duplicate_sample", f"the same as {corpus.key(int(rows[first])).where}")
+        place, earlier = corpus.key(int(rows[again])), corpus.key(int(rows[first]))
+        # One file under two names is the same place.
+        whose = f" of data set {earlier.source}" if earlier.where == place.where else ""
+        yield place.index, Problem("duplicate_sample", f"the same as {earlier.where}{whose}")
 
 
 def same_media(corpus: Corpus, layouts: Sequence[Layout], media: NDArray[np.void]) -> Pairs:
