@@ -75,7 +75,8 @@ class Findings:
         """Findings by sample of the corpus (the one looked at, or the same with other ratios).
 
         A row that is used twice (a ratio above one) is two samples, and each has its findings, with its own key; one
-        that is not used is no sample. Findings about whole files are not among them (`Finding.of_file`).
+        that is not used is no sample. Findings about whole files are not among them (`Finding.of_file`), nor are those
+        of a kind beyond the first `KEPT`.
         """
         corpus = self.patient.corpus if corpus is None else corpus
         rows = self.by_row()
