@@ -64,3 +64,19 @@ def test_what_the_doctor_finds_is_on_the_page_of_the_data_sets_asked_for(tmp_pat
     plain = lading("inspect", meta, *(option for option in options if option != "--doctor"))
     assert plain.returncode == 0, plain.stderr
     assert "duplicate_sample" not in page.read_text(encoding="utf-8")
+
+
+def test_half_a_character_in_a_name_ends_no_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    letters = ("\ud83d", "é", "😀")
+    talk = [{"from": "human", "value": "<image>Who?"}, {"from": "gpt", "value": "Ada Ł."}]
+    rows = [{"conversations": talk, "images": [f"{letter}.png"]} for letter in letters]
+    path = tmp_path / "half.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    shown = lading("inspect", path, "--processor", "toy:qwen2_5_vl", "--terminal")
+    assert "\\ud83d.png" in shown.stdout, shown.stderr
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    told = lading("doctor", path)
+    assert (told.returncode, "\\ud83d.png" in told.stdout) == (1, True), told.stderr
+    listed = json.loads(lading("doctor", path, "--json").stdout)
+    details = [finding["detail"] for kind in listed["kinds"] for finding in kind["findings"]]
+    assert all(any(f"{letter}.png" in detail for detail in details) for letter in letters)

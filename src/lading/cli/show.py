@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,7 +52,13 @@ def remark(line: str, *, style: str = "yellow") -> None:
 
 def print_json(value: Mapping[str, Any]) -> None:
     """One JSON object on the output stream, and nothing else."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))  # noqa: T201 - plain output for programs, not rich's
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        # Half a character, or a stream that is not UTF-8: JSON has escapes of its own, which it reads back.
+        text = json.dumps(value, indent=2)
+    print(text)  # noqa: T201 - plain output for programs, not rich's
 
 
 def plan_table(stats: PlanStats, *, seconds: float | None = None) -> Table:
