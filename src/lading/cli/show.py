@@ -6,8 +6,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,8 @@ from lading.progress import task
 
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
+progress_bar = task
+"""The same by another name."""
 
 
 def check_writable(*paths: Path | None) -> None:
@@ -37,17 +38,15 @@ def check_writable(*paths: Path | None) -> None:
             raise ConfigError(found=f"no right to write {path}", wanted="a folder to write in")
 
 
-@contextmanager
-def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on the error stream for work that proves to be long; silent when that is not a terminal."""
-    with task(what, total) as advance:
-        yield advance
-
-
 def remark(line: str, *, style: str = "yellow") -> None:
     """A line about something that is not as it should be, on the error stream; `--quiet` leaves it out."""
     if logging.getLogger("lading").isEnabledFor(logging.WARNING):
         errors.print(line, markup=False, style=style)
+
+
+def say_nothing_is_left() -> None:
+    """That a plan is empty: an error, which `--quiet` does not leave out."""
+    errors.print("Nothing to train on: every sample was dropped, or there was none.", style="bold red")
 
 
 def print_json(value: Mapping[str, Any]) -> None:
