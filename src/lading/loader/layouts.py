@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from lading.conversation import Layout, Recognised, find_format, recognise
@@ -37,7 +38,7 @@ def source_layout(source: Source) -> Layout:
     if layout.format is not None:
         own = find_format(layout.format, where=config.name)
         logger.info("%s: read as %s (%s), as was asked", config.name, own.name, own.title)
-        _warn_of_unread(config.name, _readable(source, range(min(ROWS, len(source.file)))), layout)
+        _warn_of_unread(source, _readable(source, range(min(ROWS, len(source.file)))), layout)
         return layout
     rows = _readable(source, range(min(ROWS, len(source.file)))) or _further(source, layout)
     if not rows:
@@ -52,7 +53,7 @@ def source_layout(source: Source) -> Layout:
     chosen = replace(layout, format=found.format.name)
     if found.format.name == "prompt_completion" and any(answers_in_prompt(row, chosen) for row in rows):
         logger.warning("%s: an assistant speaks in prompts; what it says there is trained on, too", config.name)
-    _warn_of_unread(config.name, rows, chosen)
+    _warn_of_unread(source, rows, chosen)
     return chosen
 
 
@@ -93,16 +94,23 @@ def _readable(source: Source, numbers: Iterable[int]) -> list[Mapping[str, Any]]
     return rows
 
 
-def _warn_of_unread(name: str, rows: list[Mapping[str, Any]], layout: Layout) -> None:
+def _warn_of_unread(source: Source, rows: list[Mapping[str, Any]], layout: Layout) -> None:
     column = unread_media(rows, layout)
     if column is not None:
-        logger.warning(
-            "%s: column %s holds pictures that nobody reads; `columns: {images: %s}` in a meta file says so"
-            " (`videos` and `audios` for clips and sounds)",
-            name,
-            column,
-            column,
-        )
+        _warn_of_column(source.config.name, column, source.file.fingerprint())
+
+
+@lru_cache
+def _warn_of_column(name: str, column: str, fingerprint: str) -> None:
+    """Said once of a file: a command may open the samples of a corpus several times."""
+    del fingerprint
+    logger.warning(
+        "%s: column %s holds pictures that nobody reads; `columns: {images: %s}` in a meta file says so"
+        " (`videos` and `audios` for clips and sounds)",
+        name,
+        column,
+        column,
+    )
 
 
 def _say(name: str, found: Recognised) -> None:
