@@ -42,6 +42,18 @@ def test_more_and_less_is_said(faulty: Path) -> None:
         assert bool(done.stderr) is ("-q" not in way)
 
 
+@pytest.mark.parametrize(
+    "command", [("count",), ("plan", "--pack-size", "256"), ("inspect", "--terminal"), ("verify", "--pack-size", "256")]
+)
+def test_quiet_is_quiet(command: tuple[str, ...], tmp_path: Path) -> None:
+    name, *more = command
+    talks = toy.write_corpus(tmp_path, samples=4).parent / "talks.jsonl"
+    asked = (name, talks, "--processor", "toy:qwen2_5_vl", *more)
+    spoken, quiet = run(*asked), run(*asked, "-q")
+    assert "talks: read as sharegpt" in spoken.stderr
+    assert (quiet.exit_code, quiet.stderr) == (0, "")
+
+
 def test_the_log_is_left_as_it_was() -> None:
     logger = logging.getLogger("lading")
     before = (logger.level, list(logger.handlers))

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -127,3 +128,52 @@ def test_nothing_fits(tmp_path: Path, border: Border) -> None:
     assert "found columns instruction, result; wanted one of sharegpt, llava" in said
     assert "nearest is alpaca, which lacks a column 'output'" in said
     assert "d.json" in said
+
+
+def lines(path: Path, rows: Iterable[object]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "before"),
+    [("trl without parts", 20, "trl without parts"), ("llava", 25, "llava"), ("openai", 300, "sharegpt by role")],
+)
+def test_text_at_the_start_does_not_decide_for_the_pictures_behind_it(
+    folder: Path, border: Border, name: str, text: int, before: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    wanted, write = WRITERS[name]
+    texts = [WRITERS[before][1](TALKS["text alone"])] * text
+    path = lines(folder / "mixed.jsonl", [*texts, *[write(TALKS["a picture"])] * 9])
+    with caplog.at_level(logging.INFO, logger="lading"):
+        samples = Samples(corpus=open_corpus(path), border=border)
+    assert samples.layouts[0].format == wanted
+    assert "rows that were looked at" in caplog.text
+    assert not samples.count().dropped
+
+
+def test_rows_that_cannot_be_read_do_not_decide(folder: Path) -> None:
+    path = folder / "torn.jsonl"
+    path.write_text("{\n" * 30 + json.dumps(WRITERS["llava"][1](TALKS["a picture"])) + "\n", encoding="utf-8")
+    assert source_layouts(open_corpus(path))[0].format == "llava"
+
+
+def test_pictures_in_a_column_that_nobody_reads_are_spoken_of(
+    folder: Path, border: Border, caplog: pytest.LogCaptureFixture
+) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    data = (folder / "ada.png").read_bytes()
+    for name, stored in {"pairs": {"bytes": data, "path": None}, "bare": data, "lists": [data]}.items():
+        row = {"question": "Who?", "answer": "Ada.", "picture": stored}
+        parquet.write_table(pyarrow.Table.from_pylist([row]), folder / f"{name}.parquet")
+        caplog.clear()
+        for _ in range(2):
+            source_layouts(open_corpus(folder / f"{name}.parquet"))
+        assert caplog.text.count("column picture holds pictures that nobody reads") == 1, name
+        assert "`columns: {images: picture}`" in caplog.text
+        meta = folder / "meta.json"
+        meta.write_text(json.dumps({name: {"file_name": f"{name}.parquet", "columns": {"images": "picture"}}}))
+        caplog.clear()
+        samples = Samples(corpus=open_corpus(meta), border=border)
+        assert "nobody reads" not in caplog.text
+        assert len(samples.conversation(0).media) == 1

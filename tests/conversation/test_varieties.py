@@ -52,6 +52,21 @@ def test_llava_video_calls_its_clip_an_image() -> None:
         assert first(read(row)) == [("video", "a.mp4"), "Why?"]
 
 
+@pytest.mark.parametrize("nothing", [[], None])
+def test_an_empty_list_hides_no_picture(nothing: Any) -> None:
+    talk = [{"from": "human", "value": "<image>\nWho?"}, ANSWER]
+    row = {"images": nothing, "image": "a.jpg", "conversations": talk}
+    assert first(read(row)) == [("image", "a.jpg"), "Who?"]
+    unmarked = {**row, "conversations": [{"from": "human", "value": "Who?"}, ANSWER]}
+    with pytest.raises(SkipSample, match="1 more image than <image> marks"):
+        read(unmarked)
+
+
+def test_an_empty_list_makes_no_format() -> None:
+    text = {"image": [], "conversations": [{"from": "human", "value": "Who?"}, ANSWER]}
+    assert not recognise([text], Layout()).certain
+
+
 def content(*parts: dict[str, Any]) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": list(parts)}, REPLY]}
 

@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 
 from lading import Loader, report, toy
+from lading.doctor import KINDS, examine
+from lading.errors import Reason
 from lading.ledger import Ledger
 from lading.plan import make_plan, plan_stats
 from lading.records import Finding, SampleKey
+from lading.report.findings import SAME
 from lading.report.html import MODULES
 from tests.plan.test_plan import table
 from tests.support.shared import ROOT
@@ -99,7 +102,37 @@ def test_findings_join_what_the_ledger_says(faulty: Loader, tmp_path: Path) -> N
     assert data["samples"][3]["findings"] == [["odd_ratio", "warning", "seen in 3"]]
     kinds = [kind for kind, _, _ in data["samples"][12]["findings"]]
     assert kinds == ["missing_media"], "what the ledger says already is not said twice"
-    assert data["ledger"]["files"] == [["encoding", "warning", "shapes.jsonl", "starts with a BOM"]]
+    assert data["ledger"]["elsewhere"] == [["encoding", "warning", "shapes.jsonl", "starts with a BOM"]]
+
+
+def test_what_no_sample_shows_is_named_up_to_a_bound(faulty: Loader, tmp_path: Path) -> None:
+    rows = [
+        Finding(kind="duplicate_sample", severity="warning", where=f"shapes.jsonl:{line}", detail="")
+        for line in range(60)
+    ]
+    ledger = written(faulty, tmp_path / "report.html", findings=rows)[1]["ledger"]
+    assert (len(ledger["elsewhere"]), ledger["elsewhere_left"]) == (50, 10)
+
+
+def test_what_the_doctor_calls_otherwise_is_not_told_twice(tmp_path: Path) -> None:
+    (tmp_path / "torn.png").write_bytes(b"\x89PNG, and no more")
+    talk = [{"from": "human", "value": "<image>Who?"}, {"from": "gpt", "value": "Ada."}]
+    asked = {"from": "human", "value": "Hi"}
+    talks = [[asked, {"from": "gpt"}], [asked, talk[1]]]
+    rows = [{"conversations": talk, "images": ["torn.png"]}, *({"conversations": own} for own in talks)]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    findings = examine(path, workers=0).findings
+    assert {finding.kind for finding in findings} >= {"corrupt_picture", "bad_message"}
+    loader = Loader(path, "toy:qwen2_5_vl", pack_size=256)
+    _, data = written(loader, tmp_path / "report.html", findings=findings)
+    told = [[kind for kind, severity, _ in sample["findings"] if severity == "error"] for sample in data["samples"]]
+    assert told == [["corrupt_media"], ["bad_row"], []]
+
+
+def test_every_kind_that_is_the_same_exists() -> None:
+    assert {kind for kinds in SAME.values() for kind in kinds} <= set(KINDS)
+    assert set(SAME) <= {*map(str, Reason), "truncated"}
 
 
 def test_no_text_can_leave_its_place(tmp_path: Path) -> None:
@@ -125,7 +158,7 @@ def test_half_a_character_in_a_name_can_be_written(tmp_path: Path) -> None:
     plan = make_plan(lengths, pack_size=8)
     books = {"stats": plan_stats(plan, lengths), "lengths": lengths, "plan": plan, "ledger": Ledger.open(lengths)}
     report.write(tmp_path / "r.html", **books, findings=[finding])
-    assert read(tmp_path / "r.html")[1]["ledger"]["files"][0][2] == "a\udcff.jsonl:1"
+    assert read(tmp_path / "r.html")[1]["ledger"]["elsewhere"][0][2] == "a\udcff.jsonl:1"
 
 
 def test_an_empty_plan_has_a_page_too(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 from lading.cli.count import count
@@ -35,6 +36,10 @@ app.command()(families)
 
 def main() -> None:
     """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        # A name in a corpus may hold half a character, or one that a terminal lacks: it is shown as its escape.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except LadingError as error:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lading.cli.show import errors
+from lading.cli.show import remark
 from lading.conversation import FORMATS, Layout
 from lading.sources import Corpus, open_corpus
 
@@ -31,11 +31,11 @@ def opened(
 
 
 def print_formats(corpus: Corpus, layouts: tuple[Layout, ...]) -> None:
-    """One line for each source, on the error stream: what its rows are read as."""
+    """One line for each source, on the error stream: what its rows are read as. `--quiet` leaves them out."""
     for source, layout in zip(corpus.sources, layouts, strict=True):
         if layout.format is not None:
             line = f"{source.config.name}: read as {layout.format} ({FORMATS[layout.format].title})"
-            errors.print(line, markup=False, style="dim")
+            remark(line, style="dim")
 
 
 def formats(corpus: Corpus, layouts: tuple[Layout, ...]) -> dict[str, str | None]:

@@ -10,9 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from lading.cli.show import console, ledger_table, plan_table, print_json, progress_bar, two_columns
+from lading.cli.show import console, ledger_table, plan_table, print_json, two_columns
 from lading.plan import make_plan, plan_stats
 from lading.plan.file import save_plan
+from lading.progress import task
 
 FAMILY = "qwen2_5_vl"
 RANKS = 4
@@ -76,7 +77,7 @@ def _train(loader: Any, epochs: int) -> list[float]:
     model = toy.model(FAMILY)
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
     losses: list[float] = []
-    with progress_bar("training", epochs * len(loader)) as progress:
+    with task("training", epochs * len(loader)) as progress:
         for epoch in range(epochs):
             loader.set_epoch(epoch)
             for batch in loader:

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lading.cli.data import DatasetNames, FormatName, MediaFolder, opened, print_formats
-from lading.cli.show import check_writable, console, plan_table, print_json
+from lading.cli.planned import Algorithm, Epoch, PackSize, PlaceholderMedia, Placing, Seed, TooLong, WorldSize
+from lading.cli.show import check_writable, console, plan_table, print_json, say_nothing_is_left
 from lading.loader import LoaderConfig, Samples, load_processor, read_processor
 from lading.loader.accounts import open_books
 from lading.loader.planning import Planning
 from lading.loader.skip import SkipPolicy
-from lading.loader.truncation import TOO_LONG
 from lading.loader.watchdog import Watchdog
-from lading.plan import plan_stats
+from lading.plan import PlanStats, plan_stats
+from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
 from lading.progress import task
-from lading.records import Finding
 from lading.sources import Corpus
+
+if TYPE_CHECKING:
+    from lading.doctor import Findings
+    from lading.report import Gathered
 
 PRINTED = 3
 """Samples that are printed, unless more are asked for."""
@@ -32,16 +37,19 @@ def inspect(
         Path, typer.Argument(help="A meta .json; conversations in .jsonl, .json or .parquet; or a folder.")
     ],
     processor: Annotated[str, typer.Option(help="A processor folder, a hub id, or toy:NAME.")],
-    pack_size: Annotated[int, typer.Option(help="Tokens in a pack.", min=1)] = 4096,
+    pack_size: PackSize = 4096,
     samples: Annotated[
         int | None, typer.Option(help="Samples to show, dropped ones among them (200; 3 in the terminal).", min=1)
     ] = None,
-    world_size: Annotated[int, typer.Option(help="Ranks that train together.", min=1)] = 1,
+    world_size: WorldSize = 1,
+    seed: Seed = 0,
+    epoch: Epoch = 0,
+    algorithm: Algorithm = DEFAULT_ALGORITHM,
+    placing: Placing = DEFAULT_PLACING,
     out: Annotated[Path | None, typer.Option(help="Write the page to this file (report.html).", dir_okay=False)] = None,
     terminal: Annotated[bool, typer.Option("--terminal", help="Print the tokens in colour; no page.")] = False,
-    too_long: Annotated[
-        str, typer.Option(help="What becomes of a sample longer than a pack: " + " or ".join(TOO_LONG) + ".")
-    ] = "drop",
+    too_long: TooLong = "drop",
+    placeholder_media: PlaceholderMedia = False,
     examined: Annotated[
         bool, typer.Option("--doctor", help="Examine the whole corpus, too, and show what was found in each sample.")
     ] = False,
@@ -56,42 +64,78 @@ def inspect(
 
     page = out or (None if terminal else Path("report.html"))
     check_writable(page)
-    config = LoaderConfig.of(pack_size=pack_size, world_size=world_size, too_long=too_long)
+    config = LoaderConfig.of(
+        pack_size=pack_size,
+        world_size=world_size,
+        seed=seed,
+        epoch=epoch,
+        algorithm=algorithm,
+        placing=placing,
+        too_long=too_long,
+        placeholder_media=placeholder_media,
+    )
     started = time.monotonic()
     corpus = opened(meta, format_name, media_dir, dataset)
     planning = _planning(corpus, processor, family, config)
     if not as_json:
         print_formats(corpus, planning.samples.layouts)
-    plan, lengths = planning.plan(config, config.epoch), planning.lengths
-    ledger, stats = open_books(planning.samples, lengths, plan), plan_stats(plan, lengths)
     limit = samples or (PRINTED if terminal and not out else report.LIMIT)
-    findings = _findings(meta, planning, config) if examined else ()
+    look = _look(meta, planning, config, limit=limit, examined=examined)
+    size = look.write(page, title=f"lading · {meta.name}") if page is not None else 0
+    seconds = time.monotonic() - started
+    if as_json:
+        print_json({**look.summary(), "out": page and str(page), "bytes": size, "seconds": seconds})
+    else:
+        look.print(terminal=terminal)
+        if page is not None:
+            said = f"Written to {page}: {len(look.shown.samples):,} samples, {size / 1e6:.1f} MB, {seconds:.1f} s."
+            console.print(said, style="dim", markup=False)
+    if not look.stats.packs:
+        say_nothing_is_left()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Look:
+    """What was seen of a corpus."""
+
+    shown: Gathered
+    stats: PlanStats
+    books: Mapping[str, Any]
+    """Lengths, plan, ledger and findings."""
+    found: Findings | None
+
+    def write(self, page: Path, title: str) -> int:
+        from lading import report
+
+        return report.write(page, stats=self.stats, shown=self.shown, title=title, **self.books)
+
+    def summary(self) -> dict[str, Any]:
+        findings = {"findings": dict(self.found.counts)} if self.found is not None else {}
+        numbers = {"family": self.shown.family, "shown": len(self.shown.samples), **asdict(self.stats)}
+        return {**numbers, "ledger": self.books["ledger"].total(), **findings}
+
+    def print(self, *, terminal: bool) -> None:
+        from lading import report
+
+        told = {name: self.books[name] for name in ("lengths", "ledger", "findings")}
+        for part in report.terminal(self.shown, **told) if terminal else (plan_table(self.stats),):
+            console.print(part)
+        if self.found is not None:
+            kinds = ", ".join(f"{kind} {count:,}" for kind, count in self.found.counts.items())
+            console.print(f"The doctor found {kinds or 'nothing'}.", style="yellow" if kinds else "green")
+
+
+def _look(meta: Path, planning: Planning, config: LoaderConfig, *, limit: int, examined: bool) -> _Look:
+    from lading import report
+
+    plan, lengths = planning.plan(config, config.epoch), planning.lengths
+    found = _examine(meta, planning, config) if examined else None
+    findings = found.findings if found is not None else ()
+    ledger = open_books(planning.samples, lengths, plan)
     books: dict[str, Any] = {"lengths": lengths, "plan": plan, "ledger": ledger, "findings": findings}
     with task("looking", min(limit, len(lengths))) as progress:
         shown = report.gather(planning.samples, **books, limit=limit, progress=progress)
-    size = 0
-    if page is not None:
-        size = report.write(page, stats=stats, shown=shown, title=f"lading · {meta.name}", **books)
-    summary = {
-        "family": shown.family,
-        "out": page and str(page),
-        "bytes": size,
-        "shown": len(shown.samples),
-        **asdict(stats),
-        "ledger": ledger.total(),
-        "seconds": time.monotonic() - started,
-    }
-    if as_json:
-        print_json(summary)
-        return
-    if terminal:
-        for line in report.terminal(shown, lengths=lengths, ledger=ledger):
-            console.print(line)
-    else:
-        console.print(plan_table(stats))
-    if page is not None:
-        said = f"Written to {page}: {len(shown.samples):,} samples, {size / 1e6:.1f} MB"
-        console.print(f"{said}, {summary['seconds']:.1f} s.", style="dim")
+    return _Look(shown=shown, stats=plan_stats(plan, lengths), books=books, found=found)
 
 
 def _planning(corpus: Corpus, processor: str, family: str | None, config: LoaderConfig) -> Planning:
@@ -101,7 +145,7 @@ def _planning(corpus: Corpus, processor: str, family: str | None, config: Loader
     return Planning.of(samples, samples.count(cache=True), config)
 
 
-def _findings(meta: Path, planning: Planning, config: LoaderConfig) -> tuple[Finding, ...]:
+def _examine(meta: Path, planning: Planning, config: LoaderConfig) -> Findings:
     from lading.doctor import examine
     from lading.doctor.opening import patient_of
 
@@ -109,4 +153,4 @@ def _findings(meta: Path, planning: Planning, config: LoaderConfig) -> tuple[Fin
     cores = len(os.sched_getaffinity(0))
     with task("examining", len(patient)) as progress:
         options: dict[str, Any] = {"pack_size": config.pack_size, "workers": cores, "progress": progress}
-        return tuple(examine(patient, planning.samples.border, **options).findings)
+        return examine(patient, planning.samples.border, **options)

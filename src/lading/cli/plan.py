@@ -10,18 +10,16 @@ from typing import Annotated
 import typer
 
 from lading.cli.data import DatasetNames, FormatName, MediaFolder, formats, opened, print_formats
-from lading.cli.show import check_writable, console, errors, plan_table, print_json, remark
+from lading.cli.planned import Algorithm, Epoch, PackSize, PlaceholderMedia, Placing, Seed, TooLong, WorldSize
+from lading.cli.show import check_writable, console, plan_table, print_json, remark, say_nothing_is_left
 from lading.ledger import Ledger
 from lading.loader import LoaderConfig, Samples, load_processor, read_processor
 from lading.loader.accounts import open_books
 from lading.loader.planning import Planning
 from lading.loader.skip import SkipPolicy
-from lading.loader.truncation import TOO_LONG
 from lading.plan import plan_stats
 from lading.plan.file import save_plan
-from lading.plan.knapsack import ALGORITHMS
 from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
-from lading.plan.order import PLACINGS
 from lading.progress import task
 
 SHOWN = 5
@@ -33,12 +31,12 @@ def plan(
         Path, typer.Argument(help="A meta .json; conversations in .jsonl, .json or .parquet; or a folder.")
     ],
     processor: Annotated[str, typer.Option(help="A processor folder, a hub id, or toy:NAME.")],
-    pack_size: Annotated[int, typer.Option(help="Tokens in a pack.")],
-    world_size: Annotated[int, typer.Option(help="Ranks that train together.")] = 1,
-    seed: Annotated[int, typer.Option(help="Seed of the order.")] = 0,
-    epoch: Annotated[int, typer.Option(help="Epoch of the order.")] = 0,
-    algorithm: Annotated[str, typer.Option(help="One of: " + ", ".join(ALGORITHMS) + ".")] = DEFAULT_ALGORITHM,
-    placing: Annotated[str, typer.Option(help="One of: " + ", ".join(PLACINGS) + ".")] = DEFAULT_PLACING,
+    pack_size: PackSize,
+    world_size: WorldSize = 1,
+    seed: Seed = 0,
+    epoch: Epoch = 0,
+    algorithm: Algorithm = DEFAULT_ALGORITHM,
+    placing: Placing = DEFAULT_PLACING,
     family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
     format_name: FormatName = None,
     media_dir: MediaFolder = None,
@@ -47,12 +45,8 @@ def plan(
     ledger: Annotated[
         Path | None, typer.Option(help="Write what became of each sample to this JSON file.", dir_okay=False)
     ] = None,
-    too_long: Annotated[
-        str, typer.Option(help="What becomes of a sample longer than a pack: " + " or ".join(TOO_LONG) + ".")
-    ] = "drop",
-    placeholder_media: Annotated[
-        bool, typer.Option("--placeholder-media", help="Leave room for a placeholder, as the loader's option does.")
-    ] = False,
+    too_long: TooLong = "drop",
+    placeholder_media: PlaceholderMedia = False,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad sample.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
@@ -90,7 +84,7 @@ def plan(
         _print_by_name(books)
         console.print(plan_table(stats, seconds=time.monotonic() - started))
     if not stats.packs:
-        errors.print("Nothing to train on: every sample was dropped, or there was none.", style="bold red")
+        say_nothing_is_left()
         raise typer.Exit(1)
 
 

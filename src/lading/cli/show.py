@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from lading.progress import task
 
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
+progress_bar = task
+"""The same by another name."""
 
 
 def check_writable(*paths: Path | None) -> None:
@@ -36,22 +38,26 @@ def check_writable(*paths: Path | None) -> None:
             raise ConfigError(found=f"no right to write {path}", wanted="a folder to write in")
 
 
-@contextmanager
-def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on the error stream for work that proves to be long; silent when that is not a terminal."""
-    with task(what, total) as advance:
-        yield advance
-
-
 def remark(line: str, *, style: str = "yellow") -> None:
     """A line about something that is not as it should be, on the error stream; `--quiet` leaves it out."""
     if logging.getLogger("lading").isEnabledFor(logging.WARNING):
         errors.print(line, markup=False, style=style)
 
 
+def say_nothing_is_left() -> None:
+    """That a plan is empty: an error, which `--quiet` does not leave out."""
+    errors.print("Nothing to train on: every sample was dropped, or there was none.", style="bold red")
+
+
 def print_json(value: Mapping[str, Any]) -> None:
     """One JSON object on the output stream, and nothing else."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))  # noqa: T201 - plain output for programs, not rich's
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        # Half a character, or a stream that is not UTF-8: JSON has escapes of its own, which it reads back.
+        text = json.dumps(value, indent=2)
+    print(text)  # noqa: T201 - plain output for programs, not rich's
 
 
 def plan_table(stats: PlanStats, *, seconds: float | None = None) -> Table:

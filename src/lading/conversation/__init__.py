@@ -9,7 +9,8 @@ formats            the table of formats; one file for each:
   alpaca             instruction, input and output in columns of their own
   question_answer    question and answer in columns of their own
   cauldron           pairs of user and assistant
-recognise          which of them a source is, by its first rows
+recognise          which of them a source is, by some of its rows
+unread             media in a column that nobody reads
 turns, parts       what they share: lists of messages, typed parts
 references         a medium as a row gives it
 layout             where a row keeps what, and what it calls roles

@@ -73,7 +73,9 @@ class Layout:
         """What a row lists as media of one kind; one thing alone counts as a list of one."""
         given = self.columns.get(f"{kind}s")
         names = (given,) if given else MEDIA_COLUMNS[kind]
-        value: Any = next((row[name] for name in names if row.get(name) is not None), [])
+        # An empty list must not hide what stands under the other name.
+        values = (row.get(name) for name in names)
+        value: Any = next((own for own in values if given_at_all(own)), [])
         return list(value) if isinstance(value, (list, tuple)) else [value]
 
     def role(self, message: Mapping[str, Any], where: str) -> Role:
@@ -92,6 +94,11 @@ class Layout:
     def content(self, message: Mapping[str, Any], where: str) -> Any:
         """What a message says."""
         return _first(message, self.tags.get("content_tag"), CONTENT_KEYS, "content", where)
+
+
+def given_at_all(value: Any) -> bool:
+    """Whether a column of media has something: null and an empty list are as good as no column."""
+    return value is not None and not (isinstance(value, (list, tuple)) and not value)
 
 
 def _first(row: Mapping[str, Any], given: str | None, usual: tuple[str, ...], what: str, where: str) -> Any:

@@ -1,4 +1,4 @@
-"""First rows → the format of a source. A pure function: the same rows, the same answer.
+"""Some rows → the format of a source. A pure function: the same rows, the same answer.
 
 First the columns: the format that most rows have all of. Then, where these are messages, the variety that most rows
 show a sign of; text alone shows none, and reads the same in all of them.
@@ -20,7 +20,7 @@ from lading.conversation.layout import Layout
 from lading.errors import CorpusError
 
 ROWS = 20
-"""Rows that are looked at."""
+"""Rows of a source that are looked at first."""
 SHOWN = 12
 """Columns that a message names."""
 ALIKE = 0.8
@@ -37,10 +37,13 @@ class Recognised:
     looked: int
     also: tuple[str, ...] = ()
     """Other formats that as many rows could be."""
+    certain: bool = True
+    """Whether something speaks for it: not where rows are messages of text alone, which are the same in all varieties.
+    Further rows may tell, then."""
 
 
 def recognise(rows: Sequence[Mapping[str, Any]], layout: Layout, where: str = "") -> Recognised:
-    """The format of a source by its first rows; `CorpusError` where none fits any of them.
+    """The format of a source by some of its rows; `CorpusError` where none fits any of them.
 
     >>> recognise([{"prompt": "Who?", "completion": "Ada."}], Layout()).format.name
     'prompt_completion'
@@ -55,13 +58,24 @@ def recognise(rows: Sequence[Mapping[str, Any]], layout: Layout, where: str = ""
     if not most:
         raise _nothing_fits(rows, layout, where)
     chosen, *others = [name for name, count in fitting.items() if count == most]
+    certain = True
     if chosen == MESSAGES[0].name:
         shown = _counts(MESSAGES, lambda own, row: own.signs is not None and own.signs(row, layout), rows)
         clearest = max(shown.values())
+        certain = clearest > 0
         # Where all of a source is text, they are all the same: it is called by the first.
-        chosen, *alike = [name for name, count in shown.items() if count == clearest] if clearest else [chosen]
+        chosen, *alike = [name for name, count in shown.items() if count == clearest] if certain else [chosen]
         others = [*alike, *others]
-    return Recognised(format=FORMATS[chosen], fitting=most, looked=len(rows), also=tuple(others))
+    return Recognised(format=FORMATS[chosen], fitting=most, looked=len(rows), also=tuple(others), certain=certain)
+
+
+def speaks(row: Mapping[str, Any], layout: Layout) -> bool:
+    """Whether a row shows a sign of some variety of messages.
+
+    >>> speaks({"messages": [{"role": "user", "content": "Hi"}]}, Layout())
+    False
+    """
+    return any(own.signs is not None and own.signs(row, layout) for own in MESSAGES)
 
 
 def _counts(

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lading.conversation.layout import CONTENT_KEYS, MESSAGE_COLUMNS, ROLE_KEYS, Layout
+from lading.conversation.layout import CONTENT_KEYS, MESSAGE_COLUMNS, ROLE_KEYS, Layout, given_at_all
 from lading.conversation.turns import MARKS, as_list, read_turns
 from lading.records import Conversation, Row
 
@@ -56,7 +56,7 @@ def marked(row: Mapping[str, Any], layout: Layout) -> bool:
 
 def in_singular(row: Mapping[str, Any], layout: Layout) -> bool:
     """Whether a row has `from` and `value`, and its medium under a name in the singular: as LLaVA writes it."""
-    if not any(row.get(name) is not None for name in SINGULAR) or lacks(row, layout):
+    if not any(given_at_all(row.get(name)) for name in SINGULAR) or lacks(row, layout):
         return False
     return all("from" in message and "value" in message for message in as_list(layout.messages(row, "")) or ())
 

@@ -1,21 +1,29 @@
-"""How the rows of each source of a corpus are read: as its configuration says, or as its first rows show."""
+"""How the rows of each source of a corpus are read: as its configuration says, or as some of its rows show.
+
+The first rows are looked at. Where they are messages of text alone, which could be of any variety, further ones are:
+spread evenly over the file, a few at a time, until one tells. The same file, the same rows, in every process.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
+from functools import lru_cache
 from typing import Any
 
 from lading.conversation import Layout, Recognised, find_format, recognise
 from lading.conversation.prompt_completion import answers_in_prompt
-from lading.conversation.recognise import ROWS
+from lading.conversation.recognise import ROWS, speaks
+from lading.conversation.unread import unread_media
 from lading.errors import SkipSample
 from lading.sources import Corpus
 from lading.sources.corpus import Source
 
 logger = logging.getLogger(__name__)
+
+ROUNDS = 10
+"""How often as many rows again are looked at, while none tells the format."""
 
 
 def source_layouts(corpus: Corpus) -> tuple[Layout, ...]:
@@ -30,30 +38,84 @@ def source_layout(source: Source) -> Layout:
     if layout.format is not None:
         own = find_format(layout.format, where=config.name)
         logger.info("%s: read as %s (%s), as was asked", config.name, own.name, own.title)
+        _warn_of_unread(source, _readable(source, range(min(ROWS, len(source.file)))), layout)
         return layout
-    rows = list(islice(_readable(source), ROWS))
+    rows = _readable(source, range(min(ROWS, len(source.file)))) or _further(source, layout)
     if not rows:
         # There is nothing to look at: no rows, or none that can be read, and each of those is dropped by name.
         return layout
-    found = recognise(rows, layout, where=f"{config.name}: {config.file}")
+    where = f"{config.name}: {config.file}"
+    found = recognise(rows, layout, where)
+    if not found.certain:
+        rows += _further(source, layout)
+        found = recognise(rows, layout, where)
     _say(config.name, found)
     chosen = replace(layout, format=found.format.name)
     if found.format.name == "prompt_completion" and any(answers_in_prompt(row, chosen) for row in rows):
         logger.warning("%s: an assistant speaks in prompts; what it says there is trained on, too", config.name)
+    _warn_of_unread(source, rows, chosen)
     return chosen
 
 
-def _readable(source: Source) -> Iterator[Mapping[str, Any]]:
-    """The first rows of a file, without those that cannot be read."""
-    for number in range(min(ROWS, len(source.file))):
+def _further(source: Source, layout: Layout) -> list[Mapping[str, Any]]:
+    """Rows behind the first ones, up to those among which one tells its format."""
+    rows: list[Mapping[str, Any]] = []
+    for numbers in spread(len(source.file)):
+        more = _readable(source, numbers)
+        rows += more
+        if any(speaks(row, layout) for row in more):
+            break
+    return rows
+
+
+def spread(total: int, first: int = ROWS, rounds: int = ROUNDS) -> Iterator[list[int]]:
+    """Numbers of rows behind the first ones: in each round as many again, evenly over all the rest, and other ones.
+
+    >>> list(spread(12, first=3, rounds=2))
+    [[3, 6, 9], [4, 7, 10]]
+    >>> list(spread(6, first=3, rounds=2))
+    [[3, 4, 5]]
+    """
+    left = max(0, total - first)
+    count = min(left, first * rounds)
+    places = [first + place * left // count for place in range(count)]
+    needed = -(-count // first)
+    yield from (places[start::needed] for start in range(needed))
+
+
+def _readable(source: Source, numbers: Iterable[int]) -> list[Mapping[str, Any]]:
+    """These rows of a file, without those that cannot be read."""
+    rows = []
+    for number in numbers:
         try:
-            yield source.file.read(number)
+            rows.append(source.file.read(number))
         except SkipSample:
             continue
+    return rows
+
+
+def _warn_of_unread(source: Source, rows: list[Mapping[str, Any]], layout: Layout) -> None:
+    column = unread_media(rows, layout)
+    if column is not None:
+        _warn_of_column(source.config.name, column, source.file.fingerprint())
+
+
+@lru_cache
+def _warn_of_column(name: str, column: str, fingerprint: str) -> None:
+    """Said once of a file: a command may open the samples of a corpus several times."""
+    del fingerprint
+    logger.warning(
+        "%s: column %s holds pictures that nobody reads; `columns: {images: %s}` in a meta file says so"
+        " (`videos` and `audios` for clips and sounds)",
+        name,
+        column,
+        column,
+    )
 
 
 def _say(name: str, found: Recognised) -> None:
-    said = f"{found.fitting} of the first {found.looked} rows"
+    said = f"{found.fitting} of the {'first ' if found.looked <= ROWS else ''}{found.looked} rows"
+    said += "" if found.looked <= ROWS else " that were looked at"
     logger.info("%s: read as %s (%s), by %s", name, found.format.name, found.format.title, said)
     if found.also:
         logger.warning(

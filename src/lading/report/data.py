@@ -28,6 +28,8 @@ PACKS = 400
 """Packs in the page, those of the first steps."""
 ENTRIES = 2000
 """Samples that the ledger's page names."""
+ELSEWHERE = 50
+"""Findings that belong to no sample, which the ledger's page names."""
 PLACES = 6000
 """Tokens of a sample in the page."""
 LETTERS = 20_000
@@ -173,14 +175,14 @@ def _packs(plan: PackPlan, lengths: LengthTable) -> Plain:
 
 def _ledger(ledger: Ledger, findings: Iterable[Finding]) -> Plain:
     entries = ledger.entries()
+    elsewhere = [finding for finding in findings if finding.key is None]
     return {
         "sources": [{"source": source, **totals} for source, totals in ledger.totals().items()],
         "total": ledger.total(),
         "entries": entries[:ENTRIES],
         "left": max(0, len(entries) - ENTRIES),
-        "files": [
-            [finding.kind, finding.severity, finding.where, finding.detail]
-            for finding in findings
-            if finding.key is None
+        "elsewhere": [
+            [finding.kind, finding.severity, finding.where, finding.detail] for finding in elsewhere[:ELSEWHERE]
         ],
+        "elsewhere_left": max(0, len(elsewhere) - ELSEWHERE),
     }

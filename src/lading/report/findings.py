@@ -8,6 +8,20 @@ from typing import Any, Literal
 from lading.ledger import Ledger
 from lading.records import Finding, SampleKey
 
+SAME: Mapping[str, tuple[str, ...]] = {
+    "corrupt_media": (
+        *("corrupt_picture", "corrupt_clip", "corrupt_sound", "truncated_picture", "truncated_clip"),
+        *("unreadable_medium", "undecodable_media", "empty_media", "empty_clip", "empty_sound"),
+    ),
+    "bad_row": (
+        *("bad_message", "tool_calls", "half_character", "unknown_columns"),
+        *("not_an_object", "not_utf8", "unreadable_row"),
+    ),
+    "malformed_json": ("not_utf8",),
+    "truncated": ("too_long",),
+}
+"""What the ledger calls by one name, the doctor calls by several."""
+
 
 def by_sample(ledger: Ledger, findings: Sequence[Finding] = ()) -> dict[int, list[Finding]]:
     """Findings by the numbers of their samples; those of whole files are not among them."""
@@ -23,7 +37,7 @@ def by_sample(ledger: Ledger, findings: Sequence[Finding] = ()) -> dict[int, lis
             continue
         known = found.setdefault(finding.key.index, [])
         # A sample that was dropped for what was found is not told so twice.
-        if not any(other.kind == finding.kind for other in known):
+        if not any(finding.kind == other.kind or finding.kind in SAME.get(other.kind, ()) for other in known):
             known.append(finding)
     return found
 

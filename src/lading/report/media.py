@@ -69,13 +69,21 @@ def medium_view(part: MediaPart, footprint: Footprint | None, budget: Budget) ->
 
 
 def name_of(part: MediaPart) -> str:
-    """How to call a medium: the name of its file alone, since a report is handed round."""
+    """How to call a medium: the name of its file alone, since a report is handed round; else as messages call it.
+
+    >>> name_of(MediaPart(kind="image", reference="/home/ada/a.png"))
+    'a.png'
+    >>> name_of(MediaPart(kind="image", reference="data:image/png;base64,iVBORw=="))
+    '<data URL of 30 characters>'
+    """
+    from lading.media import opening
+
     reference = part.reference
-    if isinstance(reference, (str, Path)):
-        return Path(reference).name[-80:]
     if isinstance(reference, (tuple, list)):
         return f"{len(reference)} frames"
-    return f"{len(reference):,} bytes" if isinstance(reference, bytes) else type(reference).__name__
+    if isinstance(reference, (str, Path)) and not str(reference).startswith(opening.DATA_URL):
+        return Path(reference).name[-80:]
+    return opening.name_of(part)
 
 
 def _image(part: MediaPart, footprint: Footprint | None, budget: Budget) -> MediumView:

@@ -1,4 +1,4 @@
-import { byId, make, percent, plural, whole } from "./dom.js";
+import { byId, make, percent, whole } from "./dom.js";
 import { data, places, shortPlace } from "./data.js";
 
 // The ledger: where every sample went, by source and by reason, and each by name.
@@ -80,12 +80,23 @@ function entries(go) {
   const more = every.length - shown.length + left;
   return [
     make("table", { id: "entries" }, shown.map((entry) => entryRow(entry, go))),
-    more ? make("p", { class: "note" }, `… and ${plural(more, "more")}; lading plan --ledger FILE names them all`) : null,
+    more ? make("p", { class: "note" }, `… and ${whole(more)} more; lading plan --ledger FILE names them all`) : null,
   ];
 }
 
+function elsewhere() {
+  const { elsewhere: every, elsewhere_left: left } = data.ledger;
+  return make(
+    "section",
+    { class: "card wide" },
+    make("h2", {}, "In rows and files that no sample shows"),
+    make("table", { id: "elsewhere" }, every.map((own) => make("tr", {}, own.map((text) => make("td", {}, text))))),
+    left ? make("p", { class: "note" }, `… and ${whole(left)} more; lading doctor --json names them`) : null,
+  );
+}
+
 export function showLedger(go) {
-  const { total, files } = data.ledger;
+  const { total } = data.ledger;
   const none = make("p", { class: "soft" }, "None: every sample is trained on.");
   const gone = Object.keys(total.reasons).length > 0;
   byId("ledger").replaceChildren(
@@ -94,9 +105,7 @@ export function showLedger(go) {
       { class: "cards" },
       make("section", { class: "card wide" }, make("h2", {}, "Where every sample goes"), sources()),
       make("section", { class: "card wide" }, make("h2", {}, "Why samples are left out"), gone ? reasons(go) : none),
-      files.length
-        ? make("section", { class: "card wide" }, make("h2", {}, "Found in whole files"), make("table", {}, files.map((own) => make("tr", {}, own.map((text) => make("td", {}, text))))))
-        : null,
+      data.ledger.elsewhere.length ? elsewhere() : null,
       gone ? make("section", { class: "card wide" }, make("h2", {}, "By name"), entries(go)) : null,
     ),
   );
