@@ -26,6 +26,7 @@ from lading.sources import Corpus
 
 if TYPE_CHECKING:
     from lading.doctor import Findings
+    from lading.records import Finding
     from lading.report import Gathered
 
 PRINTED = 3
@@ -130,7 +131,7 @@ def _look(meta: Path, planning: Planning, config: LoaderConfig, *, limit: int, e
 
     plan, lengths = planning.plan(config, config.epoch), planning.lengths
     found = _examine(meta, planning, config) if examined else None
-    findings = found.findings if found is not None else ()
+    findings = _told(found) if found is not None else ()
     ledger = open_books(planning.samples, lengths, plan)
     books: dict[str, Any] = {"lengths": lengths, "plan": plan, "ledger": ledger, "findings": findings}
     with task("looking", min(limit, len(lengths))) as progress:
@@ -149,8 +150,14 @@ def _examine(meta: Path, planning: Planning, config: LoaderConfig) -> Findings:
     from lading.doctor import examine
     from lading.doctor.opening import patient_of
 
-    patient = patient_of(meta, planning.samples.corpus)
+    patient = patient_of(meta, planning.samples.corpus, planning.samples.layouts)
     cores = len(os.sched_getaffinity(0))
     with task("examining", len(patient)) as progress:
         options: dict[str, Any] = {"pack_size": config.pack_size, "workers": cores, "progress": progress}
         return examine(patient, planning.samples.border, **options)
+
+
+def _told(found: Findings) -> tuple[Finding, ...]:
+    """For every sample what was found in its row; then what no sample shows."""
+    of_samples = (finding for own in found.by_sample().values() for finding in own)
+    return (*of_samples, *(finding for finding in found.findings if finding.key is None))
