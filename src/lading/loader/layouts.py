@@ -60,7 +60,9 @@ def source_layout(source: Source) -> Layout:
 def _further(source: Source, layout: Layout) -> list[Mapping[str, Any]]:
     """Rows behind the first ones, up to those among which one tells its format."""
     rows: list[Mapping[str, Any]] = []
-    for numbers in spread(len(source.file)):
+    # A row of a Parquet file costs the whole group it stands in; and all its rows have the same columns.
+    rounds = 1 if source.config.file.suffix == ".parquet" else ROUNDS
+    for numbers in spread(len(source.file), rounds=rounds):
         more = _readable(source, numbers)
         rows += more
         if any(speaks(row, layout) for row in more):
