@@ -23,14 +23,16 @@ WORTH_IT: dict[Start, int] = {"copy": 2, "new": 8}
 
 
 class Helpers(Generic[Chunk, Answer]):
-    """So many processes that do a job: this one, and others, which join in as soon as they are ready.
+    """So many processes that do a job.
 
-    The job is a callable; each process calls it with one chunk at a time. A new process, where none can be copied, must
-    be able to unpickle it.
+    Copies do all of it, and this process hands out the chunks: while it worked itself, it would let them wait. Of new
+    ones there is one less; they join in as soon as they are ready. The job is a callable; each process calls it with
+    one chunk at a time. A new process must be able to unpickle it.
     """
 
     def __init__(self, job: Callable[[Chunk], Answer], workers: int, how: Start = children.USUAL) -> None:
-        self.job, self.others, self.how = job, max(0, workers - 1), how
+        alone = workers < 2
+        self.job, self.others, self.how = job, 0 if alone else workers - (how == "new"), how
         self.asked = 0
         """Chunks that were handed to other processes."""
         self._children: list[Child] = []
@@ -53,18 +55,24 @@ class Helpers(Generic[Chunk, Answer]):
             self.start()
         waiting: deque[Future[Answer]] = deque()
         for chunk in chunks:
-            if self._places.acquire(blocking=False):
+            if self._takes_more():
                 waiting.append(self._threads.submit(self._ask, chunk))
                 self.asked += 1
             else:
                 waiting.append(self._done(chunk))
-            while waiting and waiting[0].done():
+            full = self.how == "copy" and len(waiting) > AHEAD * self.others
+            while waiting and (full or waiting[0].done()):
                 yield waiting.popleft().result()
+                full = False
         while waiting:
             yield waiting.popleft().result()
         for greeting in self._greetings:
             if greeting.done():
                 greeting.result()
+
+    def _takes_more(self) -> bool:
+        """Whether the next chunk is for others."""
+        return bool(self._children) and (self.how == "copy" or self._places.acquire(blocking=False))
 
     def start(self) -> None:
         """Start the others, if they are not started yet. They are not waited for."""

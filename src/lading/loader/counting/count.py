@@ -25,6 +25,7 @@ from lading.lengths.store import Store
 from lading.loader.counting.fingerprint import digest, processor_facts, source_facts
 from lading.loader.counting.processes import Chunk, Helpers
 from lading.loader.counting.witnesses import remember, unchanged
+from lading.loader.heap import settled_heap
 from lading.progress import Advance, told
 from lading.records import COLUMNS, Dropped, LengthTable, column_type
 from lading.sources.corpus import Source
@@ -108,7 +109,11 @@ class Counting:
         if self.cache and facts is None:
             logger.warning("lengths are not kept: the processor does not say what it is set to")
         stores = [self._store(share, facts) for share in shares]
-        with Helpers(self.samples, self.workers) as helpers, told(self.progress, "counting", len(corpus)) as advance:
+        with (
+            settled_heap(),
+            Helpers(self.samples, self.workers) as helpers,
+            told(self.progress, "counting", len(corpus)) as advance,
+        ):
             done = [self._counted(share, store, helpers, advance) for share, store in zip(shares, stores, strict=True)]
         return Count(
             table=_table(self.samples, shares, [counted for counted, _ in done]),
