@@ -16,7 +16,7 @@ from lading.records import Conversation, MediaPart, Message, SampleKey, TextPart
 from lading.sources import Corpus
 from lading.tokenise import Outline
 from lading.tokenise.labels import token_span
-from lading.tokenise.word_pattern import ALPHABET, Unknown, word_pattern
+from lading.tokenise.word_pattern import ALPHABET, Unknown, cuts_before_spaces, word_pattern
 from lading.tokenise.words import Words, read_words
 from tests.support.shared import processor_folder
 
@@ -139,3 +139,43 @@ def test_a_wrong_count_is_found_out(caplog: pytest.LogCaptureFixture) -> None:
         assert tokeniser.lengths([(talk, [])]) == right
     assert not tokeniser.words.trusted
     assert "--again" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["toy", *BY_WORDS])
+@settings(max_examples=150)
+@given(chunks=st.lists(st.text(st.sampled_from(sorted(ALPHABET - set(" \t\n\v\f\r"))), min_size=1), min_size=1))
+def test_where_spaces_begin_words_a_text_may_be_cut_at_them(name: str, chunks: list[str]) -> None:
+    _, words = read(name)
+    assert words is not None
+    apart = [word for place, chunk in enumerate(chunks) for word in words._find(" " * bool(place) + chunk)]
+    assert not words._spaced or apart == words._find(" ".join(chunks))
+
+
+def test_words_of_the_usual_patterns_begin_at_spaces() -> None:
+    assert all(read(name)[1]._spaced for name in ("toy", "qwen2_5_vl", "kimi_k25", "phi4_mm"))  # type: ignore[union-attr]  # they work by words
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"\p{L}+ ?", r"[^\n]+", r"\p{L}+(?: \p{L}+)?", r"( ?\p{L})+", r"\p{L}{2} | ", r" *\d"]
+)
+def test_patterns_with_spaces_inside_their_words_are_told_apart(pattern: str) -> None:
+    assert not cuts_before_spaces(pattern)
+
+
+@given(text=st.text(st.sampled_from("a1.\n\t ")))
+def test_white_space_next_to_a_space_is_counted_as_the_pattern_cuts_it(text: str) -> None:
+    """Here spaces begin words only behind something else: with a tab before them they are one word."""
+    pattern = r"\s+|[^\s]+"
+    words = Words(
+        pattern=word_pattern(pattern),
+        ask=lambda word: 1,
+        special=[],
+        pads=[],
+        first=None,
+        added=0,
+        spaced=cuts_before_spaces(pattern),
+    )
+    found = words.tally(text, [])
+    assert words._spaced
+    assert found is not None
+    assert found.tokens == len(word_pattern(pattern).findall(text))

@@ -74,9 +74,11 @@ class Layout:
         given = self.columns.get(f"{kind}s")
         names = (given,) if given else MEDIA_COLUMNS[kind]
         # An empty list must not hide what stands under the other name.
-        values = (row.get(name) for name in names)
-        value: Any = next((own for own in values if given_at_all(own)), [])
-        return list(value) if isinstance(value, (list, tuple)) else [value]
+        for name in names:
+            value = row.get(name)
+            if given_at_all(value):
+                return list(value) if isinstance(value, (list, tuple)) else [value]
+        return []
 
     def role(self, message: Mapping[str, Any], where: str) -> Role:
         """The role of a message, in our four words."""

@@ -18,8 +18,9 @@ from lading.media.raw import agrees
 from lading.progress import task
 from lading.records import Conversation
 from lading.tokenise import Tokeniser
+from lading.tokenise.frames import Frames
 from lading.tokenise.labels import Encoding
-from lading.tokenise.render import generation_finder, has_generation_blocks, template_renderer
+from lading.tokenise.render import Renderer, generation_finder, has_generation_blocks
 from lading.tokenise.words import read_words
 from lading.toy.recipes import PREFIX
 
@@ -81,21 +82,7 @@ def read_processor(processor: Any, family: str | None = None) -> Border:
         )
     media = _known_media(tokenizer, chosen)
     template = processor.chat_template or tokenizer.chat_template
-    tokeniser = Tokeniser(
-        render=template_renderer(
-            template,
-            tokenizer.special_tokens_map,
-            where=kind,
-            system_as_text=chosen.system_as_text,
-        ),
-        encode_batch=_batch_encoder(tokenizer),
-        turns=chosen.turns,
-        media=media,
-        pads=tuple({int(tokenizer.convert_tokens_to_ids(medium.pad)) for medium in media.values()}),
-        token_types=chosen.token_types,
-        find_spoken=_spoken_finder(template, tokenizer, chosen),
-        words=read_words(tokenizer.backend_tokenizer, [medium.pad for medium in media.values()], tokenizer.bos_token),
-    )
+    tokeniser = _tokeniser(tokenizer, chosen, media, template, where=kind)
     geometries = {kind: medium.geometry(processor) for kind, medium in media.items()}
     return Border(
         processor=processor,
@@ -105,6 +92,30 @@ def read_processor(processor: Any, family: str | None = None) -> Border:
         three_way=_three_way(processor, chosen),
         pad_token=tokenizer.pad_token_id,
         raw=_raw(processor, chosen, geometries),
+    )
+
+
+def _tokeniser(
+    tokenizer: Any, family: Family, media: Mapping[MediaKind, Medium], template: str, *, where: str
+) -> Tokeniser:
+    special = tokenizer.special_tokens_map
+    render = Renderer(template, special, where=where, system_as_text=family.system_as_text)
+    words = read_words(tokenizer.backend_tokenizer, [medium.pad for medium in media.values()], tokenizer.bos_token)
+    find_spoken = _spoken_finder(template, tokenizer, family)
+    marks = {kind: medium.mark for kind, medium in media.items()}
+    frames = None
+    if words is not None and find_spoken is None:
+        frames = Frames(render=render, words=words, turns=family.turns, marks=marks)
+    return Tokeniser(
+        render=render,
+        encode_batch=_batch_encoder(tokenizer),
+        turns=family.turns,
+        media=media,
+        pads=tuple({int(tokenizer.convert_tokens_to_ids(medium.pad)) for medium in media.values()}),
+        token_types=family.token_types,
+        find_spoken=find_spoken,
+        words=words,
+        frames=frames,
     )
 
 

@@ -28,6 +28,7 @@ from lading.records import (
     Length,
     LengthTable,
     MediaPart,
+    Row,
     SampleKey,
     Size,
 )
@@ -68,8 +69,13 @@ class Samples:
 
     def conversation(self, index: int) -> Conversation:
         """What sample `index` says, up to its cut if it has one."""
-        whole = read_conversation(self.corpus.row(index), self.layouts[self.corpus.locate(index)[0]])
-        return shorten(whole, self.cuts[index]) if index in self.cuts else whole
+        return self._conversation(self.corpus.key(index))
+
+    def _conversation(self, key: SampleKey) -> Conversation:
+        number, row = self.corpus.locate(key.index)
+        value = self.corpus.sources[number].file.read(row)
+        whole = read_conversation(Row(key=key, value=value), self.layouts[number])
+        return shorten(whole, self.cuts[key.index]) if key.index in self.cuts else whole
 
     def outline(self, indices: Sequence[int]) -> list[Outline | Dropped]:
         """Tokens and labels of many samples, without pixels; what cannot be used says why."""
@@ -133,17 +139,20 @@ class Samples:
         return self._with_pixels(outline)
 
     def _sized(self, key: SampleKey) -> Sized:
-        conversation = self.conversation(key.index)
+        conversation = self._conversation(key)
         return conversation, self.footprints(conversation)
 
     def footprints(self, conversation: Conversation) -> list[Footprint]:
         """What each medium takes up, in reading order; the media of one kind are looked at together."""
+        parts = conversation.media
+        if not parts:
+            return []
         sizes: dict[MediaKind, list[Size]] = {kind: [] for kind in MEDIA_KINDS}
-        for part in conversation.media:
+        for part in parts:
             self._refuse_unsupported(part, conversation.key.where)
             sizes[part.kind].append(media.measure(part))
         found = {kind: iter(self.border.geometries[kind].footprints(own)) for kind, own in sizes.items() if own}
-        return [next(found[part.kind]) for part in conversation.media]
+        return [next(found[part.kind]) for part in parts]
 
     def _refuse_unsupported(self, part: MediaPart, where: str) -> None:
         if part.kind not in self.border.geometries:

@@ -13,6 +13,7 @@ from lading.family import Medium, TurnStyle
 from lading.fields import IGNORE_INDEX, MediaKind
 from lading.records import Conversation, Document, Encoded, Footprint, Length, MediumSpan
 from lading.tokenise.expand import Spliced, repeat_pads, splice
+from lading.tokenise.frames import Frames
 from lading.tokenise.labels import Encoding, labels_from_spans, token_span
 from lading.tokenise.render import Render
 from lading.tokenise.spans import Span, assistant_spans
@@ -113,6 +114,8 @@ class Tokeniser:
     """Finds what the assistant says where the template tells; `None`: by walking the turns."""
     words: Words | None = None
     """Counts most texts without tokenising them, where the tokenizer works by words."""
+    frames: Frames | None = None
+    """Counts most conversations in words alone without writing them out."""
 
     def outline(self, samples: Iterable[Sized]) -> list[Outline | SkipSample]:
         """Tokenise conversations whose media take up the given footprints. A refusal stands in its sample's place."""
@@ -120,14 +123,23 @@ class Tokeniser:
 
     def lengths(self, samples: Iterable[Sized]) -> list[Length | SkipSample]:
         """What the same conversations cost: the lengths of their outlines."""
-        rendered = [self._rendered_or_skip(*sample) for sample in samples]
-        counted = [self._counted(item) if isinstance(item, _Rendered) else None for item in rendered]
+        sized = list(samples)
+        counted = [self._framed(*sample) for sample in sized]
+        rendered = [None if counted[place] else self._rendered_or_skip(*own) for place, own in enumerate(sized)]
+        for place, item in enumerate(rendered):
+            counted[place] = self._counted(item) if isinstance(item, _Rendered) else counted[place]
         if self.words is not None:
-            self._compare(rendered, counted)
-        left = [item for item, length in zip(rendered, counted, strict=True) if length is None]
-        outlined = iter(self._finish(left))
+            self._compare(sized, counted)
+        left = [place for place, length in enumerate(counted) if length is None]
+        outlined = iter(self._finish([rendered[place] or self._rendered_or_skip(*sized[place]) for place in left]))
         answers = (next(outlined) if length is None else length for length in counted)
         return [answer.length if isinstance(answer, Outline) else answer for answer in answers]
+
+    def _framed(self, conversation: Conversation, footprints: Sequence[Footprint]) -> Length | None:
+        """The length of a conversation without media, if it can be told without writing it out."""
+        if footprints or self.words is None or self.frames is None:
+            return None
+        return self.frames.length(conversation)
 
     def _counted(self, rendered: _Rendered) -> Length | None:
         """The length of a text by its words; `None` where it must be tokenised, or will be refused."""
@@ -141,12 +153,12 @@ class Tokeniser:
             return None
         return length_of(found.tokens + sum(runs) - len(runs), found.spoken, spliced.footprints)
 
-    def _compare(self, rendered: list[_Rendered | SkipSample], counted: list[Length | None]) -> None:
+    def _compare(self, sized: Sequence[Sized], counted: list[Length | None]) -> None:
         """Some of the lengths with those of the tokenizer; where they differ, words are not counted any more."""
         assert self.words is not None
         places = [place for place, length in enumerate(counted) if length is not None]
         chosen = places[: self.words.to_compare()]
-        outlined = self._finish([rendered[place] for place in chosen])
+        outlined = self.outline([sized[place] for place in chosen])
         if any(
             not isinstance(own, Outline) or own.length != counted[place]
             for place, own in zip(chosen, outlined, strict=True)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lading.errors import ConfigError, Reason, SkipSample
 from lading.records import Conversation, Message, TextPart
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+    from lading.tokenise.opaque import Frame
 
 Render = Callable[[Conversation], str]
 
@@ -39,26 +44,28 @@ def _part(part: object) -> dict[str, str]:
     return {"type": part.kind}  # type: ignore[attr-defined]  # the only other part is MediaPart
 
 
-def template_renderer(
-    template: str | None, special_tokens: Mapping[str, Any], *, where: str, system_as_text: bool = False
-) -> Render:
-    """A function that renders conversations with one chat template, compiled once by transformers."""
-    from jinja2 import TemplateError
+class Renderer:
+    """Renders conversations with one chat template, compiled once by transformers."""
 
-    if not template:
-        raise ConfigError(
-            found="a processor without a chat template",
-            wanted="one that knows how its model's turns are written",
-            consequence="set processor.chat_template, or name a family that builds its prompt itself",
-            where=where,
-        )
+    def __init__(
+        self, template: str | None, special_tokens: Mapping[str, Any], *, where: str, system_as_text: bool = False
+    ) -> None:
+        if not template:
+            raise ConfigError(
+                found="a processor without a chat template",
+                wanted="one that knows how its model's turns are written",
+                consequence="set processor.chat_template, or name a family that builds its prompt itself",
+                where=where,
+            )
+        self._pen = _Pen(template, special_tokens)
+        self._system_as_text = system_as_text
 
-    pen = _Pen(template, special_tokens)
+    def __call__(self, conversation: Conversation) -> str:
+        """The conversation's text; `SkipSample` where the template refuses it."""
+        from jinja2 import TemplateError
 
-    def render(conversation: Conversation) -> str:
-        messages = messages_for_template(conversation.messages, system_as_text=system_as_text)
         try:
-            return pen.write(messages)
+            return self._pen.write(self._messages(conversation))
         except TemplateError as error:
             raise SkipSample(
                 Reason.TEMPLATE_REFUSED,
@@ -66,7 +73,22 @@ def template_renderer(
                 where=conversation.key.where,
             ) from error
 
-    return render
+    @property
+    def settled(self) -> bool:
+        """Whether it is known how the template is best written with; the first texts are there to find out."""
+        return self._pen.settled
+
+    def frame(self, conversation: Conversation) -> Frame | None:
+        """What is written around the texts of a conversation, each an `opaque` character; `None` if that depends."""
+        from jinja2 import TemplateError
+
+        try:
+            return self._pen.frame(self._messages(conversation))
+        except TemplateError:
+            return None
+
+    def _messages(self, conversation: Conversation) -> list[dict[str, Any]]:
+        return messages_for_template(conversation.messages, system_as_text=self._system_as_text)
 
 
 class _Pen:
@@ -78,11 +100,15 @@ class _Pen:
 
     def __init__(self, template: str, special_tokens: Mapping[str, Any]) -> None:
         self._template, self._special_tokens = template, special_tokens
-        self._quick: Callable[..., str] | None = None
+        self._quick: Template | None = None
         self._compared = 0
 
+    @property
+    def settled(self) -> bool:
+        return self._compared >= COMPARED
+
     def write(self, messages: list[dict[str, Any]]) -> str:
-        if self._compared < COMPARED:
+        if not self.settled:
             return self._both(messages)
         return self._own(messages) if self._quick is None else self._quickly(self._quick, messages)
 
@@ -95,8 +121,19 @@ class _Pen:
             self._quick, self._compared = None, COMPARED
         return own
 
-    def _quickly(self, quick: Callable[..., str], messages: list[dict[str, Any]]) -> str:
-        return quick(messages=messages, tools=None, documents=None, add_generation_prompt=False, **self._special_tokens)
+    def _quickly(self, quick: Template, messages: list[dict[str, Any]]) -> str:
+        return quick.render(messages=messages, **self._others())
+
+    def frame(self, messages: list[dict[str, Any]]) -> Frame | None:
+        """Known only where the compiled template is, and has been compared."""
+        from lading.tokenise.opaque import frame
+
+        if self._quick is None or not self.settled:
+            return None
+        return frame(self._quick, self._template, messages, **self._others())
+
+    def _others(self) -> dict[str, Any]:
+        return {"tools": None, "documents": None, "add_generation_prompt": False, **self._special_tokens}
 
     def _own(self, messages: list[dict[str, Any]]) -> str:
         from transformers.utils.chat_template_utils import render_jinja_template
@@ -105,15 +142,15 @@ class _Pen:
         return str(texts[0])
 
 
-def _compiled(template: str) -> Callable[..., str] | None:
-    """The template's own function; `None` where this version of transformers keeps it elsewhere."""
+def _compiled(template: str) -> Template | None:
+    """The compiled template; `None` where this version of transformers keeps it elsewhere."""
     from transformers.utils import chat_template_utils
 
     try:
-        write: Callable[..., str] = chat_template_utils._compile_jinja_template(template).render
+        compiled: Template = chat_template_utils._compile_jinja_template(template)
     except AttributeError:
         return None
-    return write
+    return compiled
 
 
 def has_generation_blocks(template: str) -> bool:

@@ -53,6 +53,54 @@ def word_pattern(pattern: str) -> re.Pattern[str]:
         raise Unknown(pattern) from error
 
 
+def cuts_before_spaces(pattern: str) -> bool:
+    r"""Whether a space behind something else always begins a new word, for a pattern that `word_pattern` can rewrite.
+
+    So it is where a word is nothing but white space, or has a space in the first place alone.
+
+    >>> cuts_before_spaces(r" ?\p{L}+|\s+"), cuts_before_spaces(r"\p{L}+ ?|\s+"), cuts_before_spaces(r"[\p{L} ]+")
+    (True, False, False)
+    """
+    white = _ESCAPES["s"]
+    for items in _alternatives(pattern):
+        first, *later = items or [("", frozenset())]
+        repeated = first[0] in ("*", "+", "{")
+        if all(members <= white for _, members in items):
+            continue
+        if any(" " in members for _, members in later) or (repeated and " " in first[1]):
+            return False
+    return True
+
+
+def _alternatives(pattern: str) -> list[list[tuple[str, Set]]]:
+    """The ways to make a word: each a list of what may follow and how often. What is only looked at is left out."""
+    ways: list[list[tuple[str, Set]]] = [[]]
+    groups: list[bool] = []
+    place = 0
+    while place < len(pattern):
+        start, looking = place, any(groups)
+        _, place = _piece(pattern, start)
+        text = pattern[start:place]
+        if _GROUPS.fullmatch(text):
+            groups.append(text[1:] in ("?!", "?=", "?<!", "?<="))
+        elif text == ")":
+            # How often a whole group comes is not asked: a space inside one is in a later place, unless it looks only.
+            ways[-1] += [] if groups.pop() else [("", frozenset())]
+        elif looking or (text == "|" and groups):
+            continue
+        elif text == "|":
+            ways.append([])
+        elif text[0] in "*+?{" and ways[-1]:
+            ways[-1][-1] = (text[0], ways[-1][-1][1])
+        else:
+            members = _escape(text, 1)[0] if text[0] == "\\" else _class(text, 1)[0] if text[0] == "[" else None
+            single = ALPHABET if text == "." else frozenset(text)
+            # Inside a group nobody knows which comes first: an empty first item makes all of them later ones.
+            ways[-1] += [("", frozenset())] * (bool(groups) and not ways[-1])
+            ways[-1].append(("", single if members is None else members))
+    return ways
+
+
 def _piece(pattern: str, place: int) -> tuple[str, int]:
     if pattern[place] == "\\":
         members, place = _escape(pattern, place + 1)

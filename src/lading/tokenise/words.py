@@ -2,9 +2,10 @@ r"""How many tokens a text has, without tokenising it: words repeat, so each is 
 
 A byte-level tokenizer cuts a text at its special tokens, then into words by a pattern, and tokenises each word alone;
 most of the time goes into the pattern. For western text the same pattern runs several times faster in Python's own
-`re` (see `word_pattern`), and what remains is to look the words up. Any other text, any other kind of tokenizer, and
-any text where the assistant's part begins inside a word, is left to the tokenizer; and every now and then an answer is
-compared with the tokenizer's own.
+`re` (see `word_pattern`), and what remains is to look the words up. Where a space always begins a word, a text is even
+cut at its spaces alone, and what stands between two of them is looked up. Any other text, any other kind of tokenizer,
+and any text where the assistant's part begins inside a word, is left to the tokenizer; and every now and then an answer
+is compared with the tokenizer's own.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import json
 import logging
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from lading.tokenise.word_pattern import ALPHABET, Unknown, word_pattern
+from lading.tokenise.word_pattern import ALPHABET, Unknown, cuts_before_spaces, word_pattern
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +31,7 @@ PROBE = "Two words, 34 more;\n\n  \tindented (it's!) <end>\r\n"
 """A pattern that does not cut this into words without a rest cuts no text that way."""
 COMPARED = 64
 """Texts that are compared with the tokenizer's own answer before its words are believed; then one of every batch."""
-REMEMBERED, LONG = 500_000, 64
+REMEMBERED, LONG = 250_000, 64
 """Words that are remembered, and the length of those that are not: they do not come again."""
 FRAMING = 1000
 """Whole pieces between special tokens that are remembered: those of the template come in every text."""
@@ -59,6 +61,22 @@ class _Known(dict[str, int]):
         return tokens
 
 
+class _Between(_Known):
+    """Tokens of what stands between two spaces, with the space in front of it.
+
+    Next to other white space a space is no longer cut off by itself: that is nobody's to remember.
+    """
+
+    def __missing__(self, chunk: str) -> int:
+        if not chunk or chunk[0].isspace() or chunk[-1].isspace():
+            raise _OtherSpace
+        return super().__missing__(chunk)
+
+
+class _OtherSpace(Exception):
+    """White space that is more than a space."""
+
+
 class Words:
     """Counts texts for one tokenizer."""
 
@@ -71,12 +89,18 @@ class Words:
         pads: Sequence[str],
         first: str | None,
         added: int,
+        spaced: bool = False,
     ) -> None:
         self._find = pattern.findall
         self._known = _Known(ask)
+        self._spaced = spaced
+        """Whether a space behind something else always begins a word."""
+        self._between_spaces = _Between(self._behind_a_space)
         self._framing: dict[str, int] = {}
         longest_first = sorted(special, key=len, reverse=True)
-        self._special = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+        self.needles = frozenset(special)
+        """The special tokens as they are written."""
+        self.special = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         self._pads = frozenset(pads)
         self._first, self._added = first, added
         """The tokenizer's own first token, and how many it adds to a text that does not begin with it."""
@@ -102,7 +126,7 @@ class Words:
             return None
         written = self._first is not None and text.startswith(self._first)
         tokens, pads, spoken, cursor = 0 if written else self._added, 0, 0, 0
-        for found in self._special.finditer(text):
+        for found in self.special.finditer(text):
             counted = self._between(text, cursor, found.start(), spans)
             if counted is None:
                 return None
@@ -116,29 +140,69 @@ class Words:
             return None
         return Tally(tokens=tokens + counted[0], pads=pads, spoken=spoken + counted[1])
 
+    def pieces(self, text: str) -> list[Span]:
+        """Where the pieces between special tokens are."""
+        found = [match.span() for match in self.special.finditer(text)]
+        return list(zip([0, *(stop for _, stop in found)], [*(start for start, _ in found), len(text)], strict=True))
+
+    def piece(self, piece: str, spoken_from: int | None) -> tuple[int, int] | None:
+        """Tokens of a piece without special ones, and of its rest from a place on, if there is one.
+
+        `None` where only the tokenizer can tell.
+        """
+        if not piece.isascii() and _foreign(piece):
+            return None
+        tokens, words = self._counted(piece, spoken_from or 0)
+        if tokens is None or spoken_from is None:
+            return None if tokens is None else (tokens, 0)
+        before = self._before(words, spoken_from)
+        return None if before is None else (tokens, tokens - before)
+
     def _between(self, text: str, start: int, stop: int, spans: Sequence[Span]) -> tuple[int, int] | None:
         """Tokens between two special ones, and how many of them are the assistant's."""
         if start == stop:
             return 0, 0
         piece = text[start:stop]
         tokens, words = self._framing.get(piece), None
+        inside = [(begin - start, end - start) for begin, end in spans if begin < stop and end > start]
         if tokens is None:
-            words = self._find(piece)
-            if len("".join(words)) != len(piece):
+            reached = max((place for span in inside for place in span if place < len(piece)), default=0)
+            tokens, words = self._counted(piece, reached)
+            if tokens is None:
                 return None
-            tokens = sum(map(self._known.__getitem__, words))
             if len(piece) <= LONG and len(self._framing) < FRAMING:
                 self._framing[piece] = tokens
         spoken = 0
-        for begin, end in spans:
-            if begin < stop and end > start:
-                words = words or self._find(piece)
-                before = 0 if begin <= start else self._before(words, begin - start)
-                until = tokens if end >= stop else self._before(words, end - start)
-                if before is None or until is None:
-                    return None
-                spoken += until - before
+        for begin, end in inside:
+            words = words or self._find(piece)
+            before = 0 if begin <= 0 else self._before(words, begin)
+            until = tokens if end >= len(piece) else self._before(words, end)
+            if before is None or until is None:
+                return None
+            spoken += until - before
         return tokens, spoken
+
+    def _counted(self, piece: str, reached: int) -> tuple[int | None, list[str]]:
+        """Tokens of a piece, and its words, at least as far as the place that is to be reached."""
+        if self._spaced:
+            head, *chunks = piece.split(" ")
+            if reached <= len(head) and not head[-1:].isspace():
+                words = self._find(head)
+                with suppress(_OtherSpace):
+                    behind = sum(map(self._between_spaces.__getitem__, chunks))
+                    return self._sum(words, head, behind), words
+        words = self._find(piece)
+        return self._sum(words, piece), words
+
+    def _sum(self, words: list[str], text: str, more: int = 0) -> int | None:
+        """Tokens of the words; `None` where they are not the whole text."""
+        return sum(map(self._known.__getitem__, words), more) if len("".join(words)) == len(text) else None
+
+    def _behind_a_space(self, chunk: str) -> int:
+        tokens = self._sum(self._find(f" {chunk}"), f" {chunk}")
+        if tokens is None:
+            raise _OtherSpace
+        return tokens
 
     def _before(self, words: Sequence[str], place: int) -> int | None:
         """Tokens of the words in front of a place; `None` where it lies inside a word."""
@@ -182,7 +246,8 @@ def read_words(backend: Any, pads: Sequence[str], first: str | None) -> Words | 
 
     special = [content for content, _ in added]
     specials = backend.num_special_tokens_to_add(False)
-    return Words(pattern=compiled, ask=ask, special=special, pads=pads, first=first, added=specials)
+    spaced = cuts_before_spaces(pattern)
+    return Words(pattern=compiled, ask=ask, special=special, pads=pads, first=first, added=specials, spaced=spaced)
 
 
 def _stages(backend: Any) -> tuple[str, list[Any]] | None:
