@@ -63,10 +63,7 @@ class RowResult:
         """The lines of the table; goals are judged at full size only."""
         if not self.ours:
             return []
-        return [line for figure in self._given() for line in self._lines_of(figure, judge)]
-
-    def _given(self) -> list[Figure]:
-        return [figure for figure in self.row.figures if figure.name in self.ours[0] or not figure.optional]
+        return [line for figure in self.row.figures for line in self._lines_of(figure, judge)]
 
     def _lines_of(self, figure: Figure, judge: bool) -> list[Line]:
         rivals = [rival for rival in self.row.rivals if any(figure.name in run for run in self.theirs[rival.name])]

@@ -68,8 +68,6 @@ class Figure:
     goal: Goal | None = None
     compared: bool = True
     """Whether "so many times better" says anything about it."""
-    optional: bool = False
-    """Whether ours may leave it out, where it has no such way of working."""
 
     def ratio(self, ours: float, theirs: float) -> float | None:
         """How many times better ours is."""

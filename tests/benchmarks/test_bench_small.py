@@ -43,7 +43,7 @@ def check_row(name: str, entry: dict[str, object], printed: str, folder: Path) -
     runs, missing = entry["runs"], entry["missing"]
     assert isinstance(runs, dict)
     assert isinstance(missing, dict)
-    wanted = {figure.name for figure in own.figures if not figure.optional}
+    wanted = {figure.name for figure in own.figures}
     assert wanted <= set(runs["ours"][0]) <= {figure.name for figure in own.figures}
     for rival in own.rivals:
         assert (rival.name in missing) == (reference.Reference(folder).version(rival.package) is None)
