@@ -32,7 +32,10 @@ NODES = (
 FILTERS = frozenset(
     ("capitalize", "count", "default", "first", "last", "length", "list", "lower", "rejectattr", "selectattr", "trim")
 )
-"""Filters that look at a text by its own methods, or not at all."""
+TESTS = frozenset(
+    ("!=", "==", "boolean", "defined", "eq", "equalto", "even", "false", "iterable", "mapping", "ne", "none")
+).union(("number", "odd", "sequence", "string", "true", "undefined"))
+"""Filters and tests that look at a text by its own methods, or not at all."""
 FUNCTIONS, METHODS = frozenset(("namespace", "raise_exception", "range")), frozenset(("get", "items"))
 """What may be called: of methods, those of a mapping, which can but compare a text."""
 
@@ -123,9 +126,10 @@ def _joined(written: Iterator[str]) -> Frame | None:
 
 @cache
 def _watched(template: Template, source: str) -> Template | None:
-    """A template in which no filter works that could look at a text unnoticed; `None` if something else might."""
+    """A template whose filters and tests cannot look at a text unnoticed; `None` if something else in it might."""
     around = template.environment.overlay()
     around.filters = {name: own if name in FILTERS else _looks for name, own in around.filters.items()}
+    around.tests = {name: own if name in TESTS else _looks for name, own in around.tests.items()}
     tree = around.parse(source)
     return around.from_string(source) if all(map(_harmless, tree.find_all(nodes.Node))) else None
 
