@@ -71,8 +71,8 @@ class _TokenisingSamples(Samples):
 
     dataset: Tokenising
 
-    def conversation(self, index: int) -> Conversation:
-        return self.dataset.conversation(index)
+    def read(self, key: SampleKey) -> Conversation:
+        return self.dataset.conversation(key.index)
 
 
 def exact_costs(dataset: Any) -> list[Cost | Dropped] | None:

@@ -69,9 +69,10 @@ class Samples:
 
     def conversation(self, index: int) -> Conversation:
         """What sample `index` says, up to its cut if it has one."""
-        return self._conversation(self.corpus.key(index))
+        return self.read(self.corpus.key(index))
 
-    def _conversation(self, key: SampleKey) -> Conversation:
+    def read(self, key: SampleKey) -> Conversation:
+        """The same by the sample's name, where that is known already."""
         number, row = self.corpus.locate(key.index)
         value = self.corpus.sources[number].file.read(row)
         whole = read_conversation(Row(key=key, value=value), self.layouts[number])
@@ -139,7 +140,7 @@ class Samples:
         return self._with_pixels(outline)
 
     def _sized(self, key: SampleKey) -> Sized:
-        conversation = self._conversation(key)
+        conversation = self.read(key)
         return conversation, self.footprints(conversation)
 
     def footprints(self, conversation: Conversation) -> list[Footprint]:
