@@ -293,6 +293,13 @@ def test_a_helper_that_dies_is_named(toy_meta: Path, how: Start) -> None:
             list(helpers.count([([0], [0])] * 4, 4))
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="copies are made on Linux")
+def test_copies_that_end_before_they_are_asked_are_told_of(toy_meta: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lading.loader.children._live", lambda *given: os._exit(9))  # as the kernel would
+    with Helpers(samples_of(toy_meta), workers=2, how="copy") as helpers, pytest.raises(CorpusError, match="exit code"):
+        list(helpers.count([([0], [0])] * 4, 4))
+
+
 INTERRUPTED = """
 import sys
 from lading import toy

@@ -113,6 +113,7 @@ TURN = "<|im_start|>{{ m.role }}\n%s<|im_end|>\n"
 ODD = {
     "half a token before the text": "{% for m in messages %}" + TURN % "<|im{{ m.content[0].text }}" + "{% endfor %}",
     "turns left out": "{% for m in messages if m.role != 'tool' %}" + TURN % "{{ m.content[0].text }}" + "{% endfor %}",
+    "a mark": "{% for m in messages %}" + TURN % "<|image_pad|>{{ m.content[0].text }}" + "{% endfor %}",
     "text first": "{% for m in messages %}{{ m.content[0].text }}" + TURN % "{{ m.content[0].text }}" + "{% endfor %}",
 }
 
@@ -129,3 +130,17 @@ def test_a_frame_that_could_be_taken_otherwise_is_not_used(name: str, answer: st
         assert isinstance(length, SkipSample) if isinstance(outline, SkipSample) else length == outline.length
     assert tokeniser.words is not None
     assert tokeniser.words.trusted, "it was not the comparison that set it right"
+
+
+def test_a_frame_with_a_mark_in_it_is_not_used() -> None:
+    """Such a conversation is refused: nothing is there to take the mark's place, which is no pad here."""
+    processor = deepcopy(toy.processor("internvl"))
+    mark = read_processor(processor).tokeniser.media["video"].mark
+    processor.chat_template = "{% for m in messages %}" + TURN % f"{mark}{{{{ m.content[0].text }}}}" + "{% endfor %}"
+    tokeniser = read_processor(processor, "internvl").tokeniser
+    sized = [(talk(("user", "Why?"), ("assistant", "No.")), [])]
+    for _ in range(18):
+        tokeniser.render(sized[0][0])
+    assert tokeniser.frames is not None
+    assert tokeniser.frames.length(sized[0][0]) is None
+    assert isinstance(tokeniser.lengths(sized)[0], SkipSample)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from lading.tokenise.opaque import Looked, Opaque, frame, opaque
@@ -49,6 +50,16 @@ LOOKED_INTO = {
     "formatted": LOOP % "{% if '%s' % m.content == 'a' %}!{% endif %}",
     "macro": "{% macro say(t) %}{{ t }}{% endmacro %}" + LOOP % "{{ say(m.content) }}",
     "block": LOOP % "{% set said %}{{ m.content }}{% endset %}{% if said == 'a' %}!{% endif %}{{ said }}",
+    "a sequence": LOOP % "{% if m.content is sequence %}{{ m.content | trim }}{% else %}{{ m.content }}{% endif %}",
+    "a sequence, by a filter": "{{ messages | selectattr('content', 'sequence') | list | length }}",
+    "an argument": LOOP % "{{ 'say no more' | trim(m.content) }}{{ m.content }}",
+    "a name of a list's": LOOP % "{% if messages[m.content] is defined %}!{% endif %}{{ m.content }}",
+    "a function of the same name": "{% set range = 'yes'.startswith %}"
+    + LOOP % "{% if range(m.content) %}!{% endif %}",
+    "a method of the same name": "{% set n = namespace(get='yes'.startswith) %}" + LOOP % "{{ n.get(m.content) }}",
+    "set to a method of the same name": "{% set n = namespace() %}{% set n.get = 'a'.join %}"
+    + LOOP % "{{ m.content }}",
+    "one of these characters": LOOP % "{{ '\U000f0001' + m.content }}",
     "other filter": LOOP % "{{ m.content | replace('a', 'b') }}",
     "the time": "{{ strftime_now('%Y') }}" + LOOP % "{{ m.content }}",
 }
@@ -81,6 +92,12 @@ def test_a_frame_with_texts_in_it_is_what_the_template_writes(name: str, texts: 
 def test_a_template_that_looks_into_a_text_has_no_frame(name: str) -> None:
     source = LOOKED_INTO[name]
     assert frame(environment().from_string(source), source, said(opaque(0), opaque(1))) is None
+
+
+def test_a_text_cannot_be_joined_to_what_is_not_there() -> None:
+    source = LOOP % "{{ m.content + m.nothing }}"
+    with pytest.raises(TemplateError):
+        frame(environment().from_string(source), source, said(opaque(0)))
 
 
 @pytest.mark.parametrize("name", sorted(name for name in dir(str) if not name.startswith("_")))

@@ -156,7 +156,20 @@ def test_words_of_the_usual_patterns_begin_at_spaces() -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", [r"\p{L}+ ?", r"[^\n]+", r"\p{L}+(?: \p{L}+)?", r"( ?\p{L})+", r"\p{L}{2} | ", r" *\d"]
+    "pattern",
+    [
+        r"\p{L}+ ?",
+        r"[^\n]+",
+        r"\p{L}+(?: \p{L}+)?",
+        r"( ?\p{L})+",
+        r"\p{L}{2} | ",
+        r" *\d",
+        r"[^\n]+?x|\s+|.",
+        r"[\p{L} ]{2,}?\d|\s+|.",
+        r"\p{L}+(?!\s)|\s+|.",
+        r"\p{L}+(?!\S)|\s+|.",
+        r"\p{N}{1,3}(?=(?:\p{N}{3})*[^\p{N}])|\p{N}| ?\p{L}+|\s+|.",
+    ],
 )
 def test_patterns_with_spaces_inside_their_words_are_told_apart(pattern: str) -> None:
     assert not cuts_before_spaces(pattern)

@@ -96,9 +96,12 @@ class Helpers(Generic[Chunk, Answer]):
         return future
 
     def _greet(self, child: Child) -> None:
-        _asked(child, None)
-        self._idle.put(child)
-        self._places.release(AHEAD)
+        try:
+            _asked(child, None)
+        finally:
+            # One that ended is handed a chunk all the same: whoever waits for its answer is told.
+            self._idle.put(child)
+            self._places.release(AHEAD)
 
     def _ask(self, chunk: Chunk) -> Answer:
         child = self._idle.get()

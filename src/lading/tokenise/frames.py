@@ -26,8 +26,8 @@ from lading.tokenise.render import Renderer
 from lading.tokenise.spans import assistant_spans
 from lading.tokenise.words import Words
 
-SHAPES = 1000
-"""Shapes that are learnt; a corpus has few, and their number must not grow with it."""
+SHAPES, TEXTS = 1000, 64
+"""Shapes that are learnt, and the texts that one may have: what is long hardly comes again, and is slow to learn."""
 FILLED = "so"
 """A text to try a frame with."""
 
@@ -74,6 +74,7 @@ class Frames:
         """What nothing that is said may take part in."""
         begins = "".join(sorted({needle[0] for needle in self._needles}))
         self._risky = re.compile(f"[{re.escape(begins)}]").search if begins else re.compile("(?!)").search
+        self._begun = tuple({needle[:length] for needle in self._needles for length in range(1, len(needle))})
         self._forms: dict[Shape, Form | None] = {}
 
     def length(self, conversation: Conversation) -> Length | None:
@@ -87,6 +88,8 @@ class Frames:
                     return None
                 shape.append(None)
                 texts.append(part.text)
+        if len(texts) > TEXTS:
+            return None
         key = tuple(shape)
         form = self._forms.get(key)
         if form is None and (key in self._forms or not self._learns(key, conversation, texts)):
@@ -125,7 +128,8 @@ class Frames:
         """A shape's form; `None` where something about it would depend on what is said."""
         fillings = [FILLED] * number
         talk, text = _saying(conversation, fillings), whole.filled(fillings)
-        if self._risky(FILLED) or self._may_grow(whole) or not self._walkable(text, conversation):
+        marked = any(mark in text for mark in self._marks.values())
+        if marked or self._risky(FILLED) or self._may_grow(whole) or not self._walkable(text, conversation):
             return None
         spans = assistant_spans(text, talk, self._turns, self._marks)
         tally = self._words.tally(text, spans)
@@ -142,14 +146,9 @@ class Frames:
 
     def _may_grow(self, whole: Cell) -> bool:
         """Whether a text could complete what stands before it to something else: a special token, an opening."""
-        before = [part for part, text in zip(("", *whole.parts), whole.parts, strict=False) if isinstance(text, int)]
-        return any(
-            # With nothing in front, or another text, nobody knows.
-            not isinstance(part, str) or not part or part.endswith(needle[:length])
-            for part in before
-            for needle in self._needles
-            for length in range(1, len(needle))
-        )
+        before = {part for part, text in zip(("", *whole.parts), whole.parts, strict=False) if isinstance(text, int)}
+        # With nothing in front, or another text, nobody knows.
+        return any(not isinstance(part, str) or not part or part.endswith(self._begun) for part in before)
 
     def _walkable(self, text: str, conversation: Conversation) -> bool:
         """Whether every turn is written with its opening, in order: then the frame alone tells the turns apart."""

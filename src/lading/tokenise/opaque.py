@@ -44,7 +44,14 @@ class Looked(Exception):
     """A template that looks into a text."""
 
 
+class _Looks:
+    """How often anybody looked. Some of jinja and of Python catch whatever is raised, and go on."""
+
+    times = 0
+
+
 def _looks(self: object, *_: object, **__: object) -> Any:
+    _Looks.times += 1
     raise Looked
 
 
@@ -56,11 +63,11 @@ class Opaque(str):
     def __str__(self) -> str:
         return self
 
-    def __add__(self, other: str) -> str:
-        return Opaque("".join((self, other)))
+    def __add__(self, other: object) -> str:
+        return Opaque("".join((self, other))) if isinstance(other, str) else NotImplemented
 
-    def __radd__(self, other: str) -> str:
-        return Opaque("".join((other, self)))
+    def __radd__(self, other: object) -> str:
+        return Opaque("".join((other, self))) if isinstance(other, str) else NotImplemented
 
     def __getattribute__(self, name: str) -> Any:
         return str if name == "__class__" else _looks(self)
@@ -90,13 +97,14 @@ def frame(template: Template, source: str, messages: Sequence[Mapping[str, Any]]
     >>> frame(Environment().from_string(source), source, said) is None
     True
     """
-    watched = _watched(template, source)
-    if watched is None:
+    watched, before = _watched(template, source), _Looks.times
+    if watched is None or any(isinstance(own, str) and _ANY.search(own) for own in variables.values()):
         return None
     try:
-        return _joined(watched.generate(messages=[_veiled(own) for own in messages], **variables))
+        found = _joined(watched.generate(messages=[_veiled(own) for own in messages], **variables))
     except Looked:
         return None
+    return found if _Looks.times == before else None
 
 
 def _veiled(value: Any) -> Any:
@@ -131,7 +139,8 @@ def _watched(template: Template, source: str) -> Template | None:
     around.filters = {name: own if name in FILTERS else _looks for name, own in around.filters.items()}
     around.tests = {name: own if name in TESTS else _looks for name, own in around.tests.items()}
     tree = around.parse(source)
-    return around.from_string(source) if all(map(_harmless, tree.find_all(nodes.Node))) else None
+    harmless = not _ANY.search(source) and all(map(_harmless, tree.find_all(nodes.Node)))
+    return around.from_string(source) if harmless else None
 
 
 def _harmless(node: nodes.Node) -> bool:
@@ -139,8 +148,17 @@ def _harmless(node: nodes.Node) -> bool:
         called = node.node
         by_name = isinstance(called, nodes.Name) and called.name in FUNCTIONS
         return by_name or (isinstance(called, nodes.Getattr) and called.attr in METHODS)
+    if isinstance(node, nodes.Name):
+        # What may be called by its name must be what it is called.
+        return not (node.ctx == "store" and node.name in FUNCTIONS)
+    if isinstance(node, (nodes.NSRef, nodes.Keyword)):
+        return (node.attr if isinstance(node, nodes.NSRef) else node.key) not in METHODS
+    if isinstance(node, nodes.Filter):
+        # `"some string" | trim(text)` is the string's business.
+        given = (*node.args, *(own.value for own in node.kwargs))
+        return all(isinstance(own, nodes.Const) for own in given) and not (node.dyn_args or node.dyn_kwargs)
     if isinstance(node, nodes.Compare):
-        # `text in "some string"` is the string's business; in a list, the text itself is compared.
+        # So is `text in "some string"`; in a list, the text itself is compared.
         sure = isinstance(node.expr, nodes.Const)
         return all(
             own.op not in ("in", "notin") or sure or isinstance(own.expr, (nodes.List, nodes.Tuple)) for own in node.ops

@@ -26,6 +26,7 @@ _ABROAD = ("Han", "Hiragana", "Katakana", "Hangul")
 """Scripts without a single character in the alphabet."""
 _GROUPS = re.compile(r"\((?:\?(?::|i:|!|=|<!|<=))?")
 _PROPERTY = re.compile(r"([pP])\{(\^?)(\w+)\}")
+_NOTHING_BUT_WHITE = r"(?!\S)"
 _PLAIN = re.compile(r"[|)*+?.]|\{\d+(?:,\d*)?\}|[^\\\[\](){}^$]")
 
 Set = frozenset[str]
@@ -54,49 +55,59 @@ def word_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def cuts_before_spaces(pattern: str) -> bool:
-    r"""Whether a space behind something else always begins a new word, for a pattern that `word_pattern` can rewrite.
+    r"""Whether a text may be cut before a space behind something else: its words are those of both parts.
 
-    So it is where a word is nothing but white space, or has a space in the first place alone.
+    So it is where a word is nothing but white space, or has a space in the first place alone, and looks at nothing
+    beyond itself. For patterns that `word_pattern` can rewrite.
 
     >>> cuts_before_spaces(r" ?\p{L}+|\s+"), cuts_before_spaces(r"\p{L}+ ?|\s+"), cuts_before_spaces(r"[\p{L} ]+")
     (True, False, False)
     """
     white = _ESCAPES["s"]
-    for items in _alternatives(pattern):
+    ways = _alternatives(pattern)
+    for items in ways or ():
         first, *later = items or [("", frozenset())]
-        repeated = first[0] in ("*", "+", "{")
         if all(members <= white for _, members in items):
             continue
-        if any(" " in members for _, members in later) or (repeated and " " in first[1]):
+        looks = any(quantifier == _NOTHING_BUT_WHITE for quantifier, _ in items)
+        repeated = first[0] in ("*", "+", "{")
+        if looks or any(" " in members for _, members in later) or (repeated and " " in first[1]):
             return False
-    return True
+    return ways is not None
 
 
-def _alternatives(pattern: str) -> list[list[tuple[str, Set]]]:
-    """The ways to make a word: each a list of what may follow and how often. What is only looked at is left out."""
+def _alternatives(pattern: str) -> list[list[tuple[str, Set]]] | None:
+    r"""The ways to make a word: each a list of how often something comes, and what. `None` where words look around.
+
+    Only `(?!\S)` may: behind white space it asks for what comes next, which a cut before a space leaves there.
+    """
     ways: list[list[tuple[str, Set]]] = [[]]
-    groups: list[bool] = []
-    place = 0
+    place = depth = 0
     while place < len(pattern):
-        start, looking = place, any(groups)
+        if pattern.startswith(_NOTHING_BUT_WHITE, place):
+            ways[-1].append((_NOTHING_BUT_WHITE, frozenset()))
+            place += len(_NOTHING_BUT_WHITE)
+            continue
+        start = place
         _, place = _piece(pattern, start)
         text = pattern[start:place]
         if _GROUPS.fullmatch(text):
-            groups.append(text[1:] in ("?!", "?=", "?<!", "?<="))
+            if text[1:] in ("?!", "?=", "?<!", "?<="):
+                return None
+            depth += 1
+            # Inside a group nobody knows which comes first: an empty first item makes all of them later ones.
+            ways[-1].append(("", frozenset()))
         elif text == ")":
-            # How often a whole group comes is not asked: a space inside one is in a later place, unless it looks only.
-            ways[-1] += [] if groups.pop() else [("", frozenset())]
-        elif looking or (text == "|" and groups):
-            continue
+            depth -= 1
+            ways[-1].append(("", frozenset()))
         elif text == "|":
-            ways.append([])
+            ways += [[]] if not depth else []
         elif text[0] in "*+?{" and ways[-1]:
-            ways[-1][-1] = (text[0], ways[-1][-1][1])
+            # Of two, the first one says how often; the second how eagerly.
+            ways[-1][-1] = (ways[-1][-1][0] or text[0], ways[-1][-1][1])
         else:
             members = _escape(text, 1)[0] if text[0] == "\\" else _class(text, 1)[0] if text[0] == "[" else None
             single = ALPHABET if text == "." else frozenset(text)
-            # Inside a group nobody knows which comes first: an empty first item makes all of them later ones.
-            ways[-1] += [("", frozenset())] * (bool(groups) and not ways[-1])
             ways[-1].append(("", single if members is None else members))
     return ways
 

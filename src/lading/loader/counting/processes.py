@@ -30,7 +30,7 @@ class CountChunk:
 
 
 class Helpers(helpers.Helpers[Chunk, Counted]):
-    """So many processes that count: this one, and others."""
+    """So many processes that count."""
 
     def __init__(self, samples: Samples, workers: int, how: Start = USUAL) -> None:
         super().__init__(CountChunk(samples), workers, how)
