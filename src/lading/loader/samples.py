@@ -28,7 +28,6 @@ from lading.records import (
     Length,
     LengthTable,
     MediaPart,
-    Row,
     SampleKey,
     Size,
 )
@@ -73,9 +72,7 @@ class Samples:
 
     def read(self, key: SampleKey) -> Conversation:
         """The same by the sample's name, where that is known already."""
-        number, row = self.corpus.locate(key.index)
-        value = self.corpus.sources[number].file.read(row)
-        whole = read_conversation(Row(key=key, value=value), self.layouts[number])
+        whole = read_conversation(self.corpus.named(key), self.layouts[self.corpus.locate(key.index)[0]])
         return shorten(whole, self.cuts[key.index]) if key.index in self.cuts else whole
 
     def outline(self, indices: Sequence[int]) -> list[Outline | Dropped]:

@@ -100,21 +100,21 @@ class Corpus:
     def key(self, index: int) -> SampleKey:
         """The name of a sample, without reading it."""
         number, row = self.locate(index)
-        return self._key(index, self.sources[number], row)
+        source = self.sources[number]
+        return SampleKey(index=index, source=source.config.name, where=source.file.where(row))
 
     def row(self, index: int) -> Row:
         """Read one sample; `SkipSample` when its row cannot be parsed."""
-        number, row = self.locate(index)
-        source = self.sources[number]
-        return Row(key=self._key(index, source, row), value=source.file.read(row))
+        return self.named(self.key(index))
+
+    def named(self, key: SampleKey) -> Row:
+        """The same by the sample's name, where that is known already."""
+        number, row = self.locate(key.index)
+        return Row(key=key, value=self.sources[number].file.read(row))
 
     def config(self, index: int) -> SourceConfig:
         """How the source of a sample is read."""
         return self.sources[self.locate(index)[0]].config
-
-    @staticmethod
-    def _key(index: int, source: Source, row: int) -> SampleKey:
-        return SampleKey(index=index, source=source.config.name, where=source.file.where(row))
 
 
 def open_corpus(

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import get_args
 
@@ -90,42 +89,49 @@ class Frames:
                 texts.append(part.text)
         if len(texts) > TEXTS:
             return None
-        key = tuple(shape)
-        form = self._forms.get(key)
-        if form is None and (key in self._forms or not self._learns(key, conversation, texts)):
-            return None
-        return self._counted(form or self._forms[key], texts)
-
-    def _counted(self, form: Form | None, texts: Sequence[str]) -> Length | None:
+        form = self._form_of(tuple(shape), conversation, texts)
         if form is None or not self._words.trusted:
             return None
-        tokens, spoken = form.tokens, form.spoken
-        for cell in form.cells:
+        inside = self._inside(form.cells, texts)
+        if inside is None or not form.spoken + inside[1]:
+            return None
+        return Length(tokens=form.tokens + inside[0], label_tokens=form.spoken + inside[1])
+
+    def _inside(self, cells: Iterable[Cell], texts: Sequence[str]) -> tuple[int, int] | None:
+        """Tokens of the cells with these texts, and how many of them are the assistant's."""
+        tokens = spoken = 0
+        for cell in cells:
             found = self._words.piece(cell.filled(texts), cell.spoken_from)
             if found is None:
                 return None
             tokens += found[0]
             spoken += found[1]
-        return Length(tokens=tokens, label_tokens=spoken) if spoken else None
+        return tokens, spoken
 
-    def _learns(self, shape: Shape, conversation: Conversation, texts: Sequence[str]) -> bool:
-        """Learn a shape by a conversation that has it; whether it can be counted."""
+    def _form_of(self, shape: Shape, conversation: Conversation, texts: Sequence[str]) -> Form | None:
+        """A shape's form, learnt by the first conversation that has it; `None` where it has none, or not yet."""
+        if shape not in self._forms:
+            if len(self._forms) >= SHAPES or not self._render.settled:
+                return None
+            self._forms[shape] = None  # whatever happens now, it is not tried again
+            self._forms[shape] = self._learnt(conversation, texts)
+        return self._forms[shape]
+
+    def _learnt(self, conversation: Conversation, texts: Sequence[str]) -> Form | None:
         from lading.tokenise.opaque import opaque
 
-        if len(self._forms) >= SHAPES or not self._render.settled:
-            return False
-        self._forms[shape] = None
         frame = self._render.frame(_saying(conversation, map(opaque, range(len(texts)))))
         if frame is None:
-            return False
+            return None
         whole = Cell(parts=frame, spoken_from=None)
-        with suppress(SkipSample):
+        try:
             right = whole.filled(texts) == self._render(conversation)
-            self._forms[shape] = self._form(whole, conversation, len(texts)) if right else None
-        return self._forms[shape] is not None
+            return self._form(whole, conversation, len(texts)) if right else None
+        except SkipSample:
+            return None
 
     def _form(self, whole: Cell, conversation: Conversation, number: int) -> Form | None:
-        """A shape's form; `None` where something about it would depend on what is said."""
+        """The form of a frame; `None` where something about it would depend on what is said."""
         fillings = [FILLED] * number
         talk, text = _saying(conversation, fillings), whole.filled(fillings)
         marked = any(mark in text for mark in self._marks.values())
@@ -134,15 +140,10 @@ class Frames:
         spans = assistant_spans(text, talk, self._turns, self._marks)
         tally = self._words.tally(text, spans)
         cells = self._cells(whole, spans)
-        if tally is None or cells is None or tally.pads:
+        inside = None if cells is None else self._inside(cells, fillings)
+        if tally is None or cells is None or inside is None or tally.pads:
             return None
-        tokens, spoken = tally.tokens, tally.spoken
-        for cell in cells:
-            found = self._words.piece(cell.filled(fillings), cell.spoken_from)
-            if found is None:
-                return None
-            tokens, spoken = tokens - found[0], spoken - found[1]
-        return Form(tokens=tokens, spoken=spoken, cells=tuple(cells))
+        return Form(tokens=tally.tokens - inside[0], spoken=tally.spoken - inside[1], cells=tuple(cells))
 
     def _may_grow(self, whole: Cell) -> bool:
         """Whether a text could complete what stands before it to something else: a special token, an opening."""
