@@ -6,6 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
+# Before a group is joined: imported later (by DDP, say), this module keeps the group in the defaults of its functions.
+# destroy_process_group then leaves gloo's threads running, and one that still tidies up may abort the leaving process.
+import torch.distributed.nn
 from torch import distributed
 from transformers import AutoModelForImageTextToText
 

@@ -81,6 +81,7 @@ def main() -> None:
     ledger = loader.merged_ledger()  # every rank must call it
     if trainer.is_world_process_zero():
         print(ledger)
+    trainer.accelerator.end_training()  # leaves the group of ranks; the Trainer does not
 
 
 if __name__ == "__main__":

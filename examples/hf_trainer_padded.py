@@ -66,14 +66,14 @@ def main() -> None:
     # From the checkpoint, if there is one: the Trainer may not find its weights (see docs/trainers/hf-trainer.md).
     trainer = PaddedTrainer(common.model(own.resume or own.model), args, **data, callbacks=[SetEpoch()])
     trainer.train(resume_from_checkpoint=own.resume and str(own.resume))
-    if (
-        trainer.state.epoch >= 1
-    ):  # all that the sampler gives out in an epoch was trained on, if nothing stood in for it
+    if trainer.state.epoch >= 1:
+        # All that the sampler gives out in an epoch was trained on, if nothing stood in for it.
         ledger = samples.account(sampler.sorted_indices)
         for entry in sampler.dropped:
             ledger.dropped(entry)
         ledger = merged_ledger(ledger)  # every rank must call it
         print(ledger if trainer.is_world_process_zero() else "", end="")
+    trainer.accelerator.end_training()  # leaves the group of ranks; the Trainer does not
 
 
 if __name__ == "__main__":

@@ -109,6 +109,30 @@ def changed(script: str, folder: Path, old: str, new: str) -> Path:
     return path
 
 
+LEAVING = """
+import atexit, pathlib, runpy, sys
+
+def count():
+    names = [file.read_text() for file in pathlib.Path("/proc/self/task").glob("*/comm")]
+    sys.stdout.write(f"threads of gloo: {sum('gloo' in name for name in names)};")  # at once, beside the other rank
+
+atexit.register(count)
+sys.path.insert(0, str(pathlib.Path(sys.argv[1]).parent))
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are named in /proc on Linux alone")
+@pytest.mark.parametrize("script", ["ddp.py", "accelerate_loop.py", "hf_trainer.py"])
+def test_no_thread_of_gloo_is_left_that_could_abort_them(script: str, uneven: Path, tmp_path: Path) -> None:
+    watched = tmp_path / "leaving.py"
+    watched.write_text(LEAVING)
+    words = [watched, EXAMPLES / script, "--meta", uneven, "--pack-size", SIZE, "--accumulate", 1, "--stop-after", 1]
+    done = run(*words, folder=tmp_path, ranks=2).check()
+    assert re.findall(r"threads of gloo: (\d+);", done.out) == ["0", "0"]
+
+
 @cache
 def reference(meta: Path) -> tuple[float, dict[str, torch.Tensor]]:
     """Loss and gradients of the first step, of two batches on each rank, in one process: the mean over its labels."""
