@@ -18,6 +18,7 @@ from lading.errors import Reason, SkipSample
 from lading.family import Medium
 from lading.fields import MediaKind
 from lading.records import Footprint, MediumSpan
+from lading.tokenise.search import are_any
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,7 +101,7 @@ def repeat_pads(
     >>> repeat_pads(np.array([1, 9, 2]), [9], [picture], where="").ids.tolist()
     [1, 9, 9, 9, 2]
     """
-    places = np.flatnonzero(np.isin(ids, list(pads)))
+    places = np.flatnonzero(are_any(ids, pads))
     runs = [run for footprint in footprints for run in footprint.runs]
     if len(places) != len(runs):
         raise SkipSample(
