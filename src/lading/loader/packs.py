@@ -61,10 +61,8 @@ class PackDataset(Dataset[Pack | LadingError]):
         return build_pack(good, fields=border.family.table, three_way=border.three_way, number=number, dropped=failed)
 
     def _open(self, number: int) -> tuple[list[Encoded], list[Dropped]]:
-        opened = [
-            self.samples.encode(index, counted=int(self.table.tokens[index]))
-            for index in self.plan.pack(number).tolist()
-        ]
+        members = self.plan.pack(number)
+        opened = self.samples.encode_all(members.tolist(), counted=self.table.tokens[members].tolist())
         return (
             [sample for sample in opened if isinstance(sample, Encoded)],
             [sample for sample in opened if isinstance(sample, Dropped)],

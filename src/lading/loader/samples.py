@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from lading import media
@@ -118,16 +119,22 @@ class Samples:
 
     def encode(self, index: int, counted: int | None = None) -> Encoded | Dropped:
         """Sample `index` as tensors, pixels included. A length other than the counted one is an error of ours."""
-        outline = self.outline([index])[0]
-        if isinstance(outline, Dropped):
-            return outline
-        if counted is not None and len(outline.ids) != counted:
-            raise ExactnessError(
-                found=f"{len(outline.ids)} tokens of {outline.conversation.key}",
-                wanted=f"{counted}, as counted",
-                consequence="its media changed since it was counted, or the count is wrong: see `lading count --again`",
-            )
-        return self.policy.attempt(outline.conversation.key, lambda: self._with_pixels(outline))
+        return self.encode_all([index], None if counted is None else [counted])[0]
+
+    def encode_all(self, indices: Sequence[int], counted: Sequence[int] | None = None) -> list[Encoded | Dropped]:
+        """The same of several samples. All are tokenised before the first pixel is: pixels drive everything else out
+        of a processor's caches, and what would be read back for each sample costs three times its tokenising.
+        """
+        outlines = self.outline(indices)
+        if counted is not None:
+            for outline, length in zip(outlines, counted, strict=True):
+                _check_length(outline, length)
+        return [
+            outline
+            if isinstance(outline, Dropped)
+            else self.policy.attempt(outline.conversation.key, partial(self._with_pixels, outline))
+            for outline in outlines
+        ]
 
     def encode_conversation(self, conversation: Conversation) -> Encoded:
         """A conversation from elsewhere, as tensors."""
@@ -170,7 +177,7 @@ class Samples:
         measured = [span.footprint for span in outline.media]
         of_kind = {kind: iter([own for own in measured if own.kind == kind]) for kind in MEDIA_KINDS}
         made = self._media_tensors(outline.text, parts, [next(of_kind[part.kind]) for part in parts])
-        media_pixels.checked_ids(made, outline.ids.tolist())
+        media_pixels.checked_ids(made, outline.ids)
         return outline.encoded().with_tensors({name: made[name] for name in family.fields if name in made})
 
     def _media_tensors(
@@ -185,3 +192,13 @@ class Samples:
     def in_bytes(self) -> Samples:
         """The same samples with pixels in bytes, where they can be: they are joined before they are scaled."""
         return self if self.border.raw is None else replace(self, pixels="uint8")
+
+
+def _check_length(outline: Outline | Dropped, counted: int) -> None:
+    if isinstance(outline, Dropped) or len(outline.ids) == counted:
+        return
+    raise ExactnessError(
+        found=f"{len(outline.ids)} tokens of {outline.conversation.key}",
+        wanted=f"{counted}, as counted",
+        consequence="its media changed since it was counted, or the count is wrong: see `lading count --again`",
+    )

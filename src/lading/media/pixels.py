@@ -169,9 +169,9 @@ def clip_frames(part: MediaPart, footprint: Footprint) -> Tensor:
     return torch.from_numpy(video.decode(part, footprint.frames)).permute(0, 3, 1, 2)
 
 
-def checked_ids(made: Mapping[str, Any], ids: Sequence[int]) -> None:
+def checked_ids(made: Mapping[str, Any], ids: NDArray[np.int64]) -> None:
     """Refuse tensors of a processor that tokenised the sample otherwise than we did."""
-    if "input_ids" in made and made["input_ids"][0].tolist() != list(ids):
+    if "input_ids" in made and made["input_ids"][0].tolist() != ids.tolist():
         raise ExactnessError(
             found=f"{len(made['input_ids'][0])} tokens from the processor",
             wanted=f"the same {len(ids)} as counted",
