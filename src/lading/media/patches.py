@@ -50,11 +50,35 @@ class PatchCutter:
         patches = np.empty((sum(rows), 3 * self.depth * self.patch**2), dtype=np.uint8)
         start = 0
         for frames, grid, count in zip(media, grids, rows, strict=True):
-            ordered = self._ordered(self._resized(frames, grid), grid)
-            # One pass over the bytes, straight to where they stay.
-            np.copyto(patches[start : start + count].reshape(ordered.shape), ordered)
+            self._write(self._resized(frames, grid), grid, patches[start : start + count])
             start += count
         return torch.from_numpy(patches)
+
+    def _write(self, frames: NDArray[np.uint8], grid: Grid, patches: NDArray[np.uint8]) -> None:
+        if self.depth == 1 and frames.shape[-1] == 4 and self.patch % 2 == 0:
+            self._write_pixels(frames, grid, patches)
+            return
+        ordered = self._ordered(frames, grid)
+        np.copyto(patches.reshape(ordered.shape), ordered)
+
+    def _write_pixels(self, frames: NDArray[np.uint8], grid: Grid, patches: NDArray[np.uint8]) -> None:
+        """The same for still pictures of four bytes a pixel, in half the time: in long steps instead of single bytes.
+
+        First whole pixels are put in order, two at a time. A channel is then the lowest byte of every number of four
+        bytes, if one begins to read at that channel.
+        """
+        import torch
+
+        (time, high, wide), side, merge = grid, self.patch, self.merge
+        runs = frames.reshape(time, high // merge, merge, side, wide // merge, merge, side * 4)
+        ordered = torch.from_numpy(runs.view(np.int64)).permute(0, 1, 4, 2, 5, 3, 6)
+        size = frames.size
+        pixels = np.empty(size + 2, dtype=np.uint8)  # the last channel's last number begins late
+        torch.from_numpy(pixels[:size].view(np.int64)).view(ordered.shape).copy_(ordered)
+        planes = patches.reshape(len(patches), 3, side * side)
+        for channel in range(3):
+            begun = np.ndarray((len(patches), side * side), dtype="<u4", buffer=pixels, offset=channel)
+            np.copyto(planes[:, channel], begun, casting="unsafe")
 
     def _resized(self, frames: NDArray[np.uint8], grid: Grid) -> NDArray[np.uint8]:
         import torch
@@ -64,7 +88,7 @@ class PatchCutter:
         if wanted > len(frames):
             # The last patch of a clip may want more frames than there are: its last one stands again.
             frames = frames[np.minimum(np.arange(wanted), len(frames) - 1)]
-        resized = functional.resize(
+        resized = functional.resize_image(
             torch.from_numpy(frames).permute(0, 3, 1, 2),
             [grid[1] * self.patch, grid[2] * self.patch],
             interpolation=self.interpolation,
