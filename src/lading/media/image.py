@@ -6,8 +6,16 @@ a PIL image that is handed over is taken as it is.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO, FileIO
+from typing import TYPE_CHECKING, BinaryIO
 
+import numpy as np
+from numpy.typing import NDArray
+
+from lading.media import jpeg
+from lading.media.in_place import pixels_of
 from lading.media.opening import corrupt_as_skip, readable
 from lading.records import ImageSize, MediaPart
 
@@ -26,6 +34,10 @@ def measure(part: MediaPart) -> ImageSize:
     if isinstance(part.reference, Image.Image):
         return ImageSize(height=part.reference.height, width=part.reference.width)
     source = readable(part)
+    with corrupt_as_skip(part, OSError):
+        found = jpeg.size(_beginning(source))
+    if found is not None:
+        return found
     with corrupt_as_skip(part, *_pil_errors()), Image.open(source) as picture:
         width, height = picture.size
         turned = _orientation(picture) in _TURNED_ORIENTATIONS
@@ -51,6 +63,52 @@ def decode(part: MediaPart, *, at_least: tuple[int, int] | None = None) -> Image
             picture.draft(picture.mode, (width, height))
         picture.load()
         return to_rgb(picture if orientation == 1 else ImageOps.exif_transpose(picture))
+
+
+def pixels(part: MediaPart, *, at_least: tuple[int, int] | None = None) -> NDArray[np.uint8]:
+    """The same picture's bytes [height, width, 3 or 4], the fourth of a pixel without a meaning."""
+    from PIL import Image
+
+    if at_least is None and not isinstance(part.reference, Image.Image):
+        with corrupt_as_skip(part, *_pil_errors()):
+            found = _upright_jpeg(readable(part))
+        if found is not None:
+            return found
+    return pixels_of(decode(part, at_least=at_least))
+
+
+def _upright_jpeg(source: str | BinaryIO) -> NDArray[np.uint8] | None:
+    from PIL import Image
+
+    data = _jpeg(source)
+    if data and jpeg.may_be_turned(data):
+        with Image.open(BytesIO(data)) as picture:
+            if _orientation(picture) != 1:
+                return None
+    return jpeg.pixels(data)
+
+
+def _jpeg(source: str | BinaryIO) -> bytes:
+    """All of a JPEG's bytes; none of another file's, which may have many."""
+    with _file(source) as file:
+        magic = file.read(len(jpeg.MAGIC))
+        file.seek(0)
+        return (file.read() or b"") if magic == jpeg.MAGIC else b""
+
+
+def _beginning(source: str | BinaryIO) -> bytes:
+    with _file(source) as file:
+        return file.read(jpeg.HEAD) or b""
+
+
+@contextmanager
+def _file(source: str | BinaryIO) -> Iterator[BinaryIO | FileIO]:
+    if isinstance(source, str):
+        with FileIO(source) as file:
+            yield file
+        return
+    yield source
+    source.seek(0)
 
 
 def _orientation(picture: Image.Image) -> int:

@@ -16,7 +16,6 @@ from lading.errors import SkipSample
 from lading.family import Geometry, RawMedia, TensorMaker
 from lading.fields import MediaKind
 from lading.media import image, measure, video
-from lading.media.in_place import pixels_of
 from lading.media.normalise import normalised
 from lading.media.patches import PatchCutter
 from lading.media.pixels import of_kind
@@ -78,11 +77,11 @@ class RawPatches:
         if pictures := of_kind("image", parts, footprints):
             side = self.pictures.patch
             decoded = [
-                image.decode(part, at_least=(own.grid[1] * side, own.grid[2] * side) if draft else None)
+                image.pixels(part, at_least=(own.grid[1] * side, own.grid[2] * side) if draft else None)
                 for part, own in pictures
             ]
             grids = [own.grid for _, own in pictures]
-            tensors["pixel_values"] = self.pictures.cut([pixels_of(picture)[None] for picture in decoded], grids)
+            tensors["pixel_values"] = self.pictures.cut([picture[None] for picture in decoded], grids)
             tensors["image_grid_thw"] = torch.tensor(grids)
         if clips := of_kind("video", parts, footprints):
             grids = [own.grid for _, own in clips]
