@@ -77,11 +77,13 @@ def as_list(messages: Any) -> list[Any] | tuple[Any, ...] | None:
             messages = json.loads(messages)
         except ValueError:
             return None
+    if isinstance(messages, list):
+        return messages
     if isinstance(messages, Mapping) and messages and all(isinstance(own, list) for own in messages.values()):
         if len({len(own) for own in messages.values()}) > 1:
             return None
         return [dict(zip(messages, values, strict=True)) for values in zip(*messages.values(), strict=True)]
-    return messages if isinstance(messages, (list, tuple)) else None
+    return messages if isinstance(messages, tuple) else None
 
 
 def _with_system_column(turns: tuple[Message, ...], system: Any) -> tuple[Message, ...]:
@@ -101,7 +103,7 @@ class _Reader:
     where: str
 
     def message(self, message: object) -> Message:
-        if not isinstance(message, Mapping):
+        if not isinstance(message, (dict, Mapping)):  # a dict is told at once, a Mapping is not
             raise SkipSample(
                 Reason.BAD_ROW, found=f"a message as a {type(message).__name__}", wanted="an object", where=self.where
             )

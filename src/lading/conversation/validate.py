@@ -28,7 +28,7 @@ def validate(conversation: Conversation) -> Conversation:
 
 def refuse_tools(row: Mapping[str, Any], messages: Sequence[Any], where: str, column: str = "tools") -> None:
     """Tool definitions and calls are not rendered yet; training without them would teach answers out of nowhere."""
-    calls = any(isinstance(message, Mapping) and message.get("tool_calls") for message in messages)
+    calls = any(isinstance(message, (dict, Mapping)) and message.get("tool_calls") for message in messages)
     if calls or row.get(column) not in (None, "", "[]", []):
         raise SkipSample(
             Reason.BAD_ROW, found="tool calls or definitions", wanted="a conversation in words and media", where=where

@@ -94,8 +94,8 @@ class Corpus:
         if not 0 <= index < len(self):
             raise IndexError(f"sample {index} of {len(self)}")
         number = bisect.bisect_right(self.ends, index)
-        source = self.sources[number]
-        return number, source.row_number(index - (self.ends[number] - len(source)))
+        begin = self.ends[number - 1] if number else 0
+        return number, self.sources[number].row_number(index - begin)
 
     def key(self, index: int) -> SampleKey:
         """The name of a sample, without reading it."""
