@@ -122,8 +122,8 @@ class Samples:
         return self.encode_all([index], None if counted is None else [counted])[0]
 
     def encode_all(self, indices: Sequence[int], counted: Sequence[int] | None = None) -> list[Encoded | Dropped]:
-        """The same of several samples. All are tokenised before the first pixel is: pixels drive everything else out
-        of a processor's caches, and what would be read back for each sample costs three times its tokenising.
+        """The same of several samples. All are tokenised before the first pixel is decoded: pixels drive everything
+        else out of the caches, and a sample that is tokenised right behind a picture takes three times as long.
         """
         outlines = self.outline(indices)
         if counted is not None:

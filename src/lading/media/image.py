@@ -35,7 +35,7 @@ def measure(part: MediaPart) -> ImageSize:
         return ImageSize(height=part.reference.height, width=part.reference.width)
     source = readable(part)
     with corrupt_as_skip(part, OSError):
-        found = jpeg.size(_beginning(source))
+        found = jpeg.size(_jpeg(source, jpeg.HEAD))
     if found is not None:
         return found
     with corrupt_as_skip(part, *_pil_errors()), Image.open(source) as picture:
@@ -88,17 +88,13 @@ def _upright_jpeg(source: str | BinaryIO) -> NDArray[np.uint8] | None:
     return jpeg.pixels(data)
 
 
-def _jpeg(source: str | BinaryIO) -> bytes:
-    """All of a JPEG's bytes; none of another file's, which may have many."""
+def _jpeg(source: str | BinaryIO, length: int = -1) -> bytes:
+    """A JPEG's first bytes, or all of them; none of another file's, which may have many."""
     with _file(source) as file:
-        magic = file.read(len(jpeg.MAGIC))
+        if file.read(len(jpeg.MAGIC)) != jpeg.MAGIC:
+            return b""
         file.seek(0)
-        return (file.read() or b"") if magic == jpeg.MAGIC else b""
-
-
-def _beginning(source: str | BinaryIO) -> bytes:
-    with _file(source) as file:
-        return file.read(jpeg.HEAD) or b""
+        return file.read(length) or b""
 
 
 @contextmanager
