@@ -2,6 +2,7 @@ import copy
 import pickle
 
 import pytest
+from tokenizers.processors import TemplateProcessing
 
 from lading import toy
 from lading.errors import ConfigError
@@ -48,3 +49,16 @@ def test_counts_do_not_depend_on_who_used_the_tokenizer_before(toy_samples: Samp
 def test_a_tokenizer_of_another_family_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"without '<IMG_CONTEXT>'"):
         read_processor(toy.processor("qwen2_5_vl"), "internvl")
+
+
+def test_a_text_is_tokenised_alike_in_any_company() -> None:
+    processor = copy.deepcopy(toy.processor("gemma3"))
+    first, number = processor.tokenizer.bos_token, processor.tokenizer.bos_token_id
+    processor.tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single=f"{first} $A", special_tokens=[(first, number)]
+    )
+    encode = read_processor(processor).tokeniser.encode_batch
+    texts = [f"{first}red", "green", f"{first}blue", "red"]
+    together = [encoding.ids for encoding in encode(texts)]
+    assert together == [encode([text])[0].ids for text in texts]
+    assert [(ids[0], ids.count(number)) for ids in together] == [(number, 1)] * len(texts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -157,11 +157,18 @@ def _batch_encoder(tokenizer: Any) -> Callable[[list[str]], Sequence[Encoding]]:
         # Whoever called the tokenizer last may have left it padding or truncating; it is set anew at every call.
         backend.no_padding()
         backend.no_truncation()
-        written = first is not None and texts[0].startswith(first)
-        encodings: Sequence[Encoding] = backend.encode_batch(texts, add_special_tokens=not written)
-        return encodings
+        written = [first is not None and text.startswith(first) for text in texts]
+        found: dict[bool, Iterator[Encoding]] = {
+            own: iter(backend.encode_batch(_where(written, own, texts), add_special_tokens=not own))
+            for own in set(written)
+        }
+        return [next(found[own]) for own in written]
 
     return encode
+
+
+def _where(flags: Sequence[bool], wanted: bool, texts: Sequence[str]) -> list[str]:
+    return [text for flag, text in zip(flags, texts, strict=True) if flag is wanted]
 
 
 def _raw(processor: Any, family: Family, geometries: Mapping[MediaKind, Geometry]) -> RawMedia | None:
