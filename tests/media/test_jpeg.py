@@ -126,6 +126,40 @@ def test_one_turned_by_its_xmp() -> None:
     assert image.measure(part(data)) == ImageSize(height=30, width=20)
 
 
+def segment(marker: int, said: bytes) -> bytes:
+    return bytes([0xFF, marker]) + (len(said) + 2).to_bytes(2, "big") + said
+
+
+def with_frame(place: int, value: int) -> bytes:
+    """A JPEG with one byte of its frame's header changed."""
+    data = bytearray(written(noise(32, 48), subsampling=0))
+    data[data.index(b"\xff\xc0") + place] = value
+    return bytes(data)
+
+
+SHORT = {
+    "JFIF without a version": jpeg.MAGIC[:2] + segment(0xE0, b"JFIF\0") + written(noise(20, 30))[20:],
+    "Adobe without a transform": jpeg.MAGIC[:2] + segment(0xEE, b"Adobe") + written(noise(20, 30))[2:],
+    "a profile without numbers": jpeg.MAGIC[:2] + segment(0xE2, b"ICC_PROFILE\0") + written(noise(20, 30))[2:],
+    "twelve bits": with_frame(4, 12),
+}
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_what_pillow_refuses_is_refused(name: str) -> None:
+    for asked in (image.decode, image.measure, image.pixels):
+        with pytest.raises(SkipSample) as caught:
+            asked(part(SHORT[name]))
+        assert caught.value.reason == "corrupt_media"
+
+
+def test_colours_left_out_in_a_way_without_a_name() -> None:
+    data = with_frame(11, 0x14)
+    found = image.pixels(part(data))
+    assert np.array_equal(found[..., :3], pillows(data))
+    assert image.measure(part(data)) == ImageSize(height=len(found), width=found.shape[1])
+
+
 def test_bytes_that_do_not_belong_there() -> None:
     data = written(noise(60, 80))
     behind = data + b"a phone's own data"
@@ -174,6 +208,12 @@ def test_a_library_that_sees_other_pixels_is_not_asked(monkeypatch: pytest.Monke
         return simplejpeg._jpeg.decode_jpeg(data, colours, fastdct=True, fastupsample=True)
 
     monkeypatch.setattr(simplejpeg, "decode_jpeg", rougher)
+    assert jpeg.pixels(written(noise(20, 30))) is None
+
+
+@pytest.mark.usefixtures("other_library")
+def test_an_older_library_behind_pillow_is_not_mixed_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(features, "version_feature", lambda name: "2.1.5")
     assert jpeg.pixels(written(noise(20, 30))) is None
 
 

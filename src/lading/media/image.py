@@ -81,7 +81,8 @@ def _upright_jpeg(source: str | BinaryIO) -> NDArray[np.uint8] | None:
     from PIL import Image
 
     data = _jpeg(source)
-    if data and jpeg.may_be_turned(data):
+    if data and not jpeg.is_plain(data):
+        # Its header alone: whether Pillow takes it, and which way up.
         with Image.open(BytesIO(data)) as picture:
             if _orientation(picture) != 1:
                 return None

@@ -19,18 +19,22 @@ from lading.records import ImageSize
 HEAD = 1 << 16
 """Bytes in which the header of nearly every JPEG ends."""
 MAGIC = b"\xff\xd8\xff"
-_APP1, _SCAN = 0xE1, 0xDA
-_BARE = frozenset({0x01, *range(0xD0, 0xDA)})
-"""Markers without a length; none of them belongs into a header."""
+_JFIF, _SCAN = 0xE0, 0xDA
+_FRAMES = frozenset({0xC0, 0xC1, 0xC2})
+"""Markers of the frame of a baseline, an extended and a progressive JPEG."""
+_TABLES = frozenset({0xC4, 0xDB, 0xDD, 0xFE})
+"""Huffman and quantisation tables, restarts, comments: they say nothing about size, colours or orientation."""
+_LIBRARY = 3
+"""From this version of libjpeg-turbo on, progressive JPEGs whose last scans are missing are smoothed alike."""
 
 
 def size(head: bytes) -> ImageSize | None:
-    """The size that the beginning of an ordinary JPEG states; `None`: ask Pillow."""
-    return None if may_be_turned(head) else _usual(head)
+    """The size that the beginning of a plain JPEG states; `None`: ask Pillow."""
+    return _usual(head) if is_plain(head) else None
 
 
 def pixels(data: bytes) -> NDArray[np.uint8] | None:
-    """An ordinary JPEG's pixels [height, width, 4], as they are stored; `None`: ask Pillow."""
+    """The pixels [height, width, 4] of a JPEG in the usual colours, as they are stored; `None`: ask Pillow."""
     if _usual(data) is None:
         return None
     try:
@@ -41,24 +45,26 @@ def pixels(data: bytes) -> NDArray[np.uint8] | None:
     return found
 
 
-def may_be_turned(head: bytes) -> bool:
-    r"""Whether a JPEG's header has EXIF or XMP, where its orientation may stand, or does not end in these bytes.
+def is_plain(head: bytes) -> bool:
+    r"""Whether a JPEG's header ends in these bytes, and has nothing in it that may turn the picture (EXIF, XMP) or that
+    Pillow may refuse (profiles, twelve bits, notes of other programs).
 
-    >>> may_be_turned(b"\xff\xd8" b"\xff\xe0\x00\x04??" b"\xff\xda")
-    False
-    >>> may_be_turned(b"\xff\xd8" b"\xff\xe1\x00\x04??" b"\xff\xda")
+    >>> jfif, scan = b"\xff\xe0\x00\x10JFIF\x00" + bytes(9), b"\xff\xda" + bytes(10)
+    >>> is_plain(b"\xff\xd8" + jfif + scan)
     True
+    >>> is_plain(b"\xff\xd8" + jfif + b"\xff\xe1\x00\x08Exif\x00\x00" + scan)
+    False
     """
     place = len(MAGIC) - 1
-    while head[place : place + 1] == b"\xff" and place + 1 < len(head):
-        marker = head[place + 1]
+    while place + 9 <= len(head) and head[place] == 0xFF:
+        marker, length = head[place + 1], int.from_bytes(head[place + 2 : place + 4], "big")
         if marker == _SCAN:
-            return False
-        if marker == _APP1 or marker in _BARE:
             return True
-        # A marker may have any number of 0xFF before it.
-        place += 1 if marker == 0xFF else 2 + int.from_bytes(head[place + 2 : place + 4], "big")
-    return True
+        jfif = marker == _JFIF and head[place + 4 : place + 9] == b"JFIF\0" and length >= 16
+        if not (jfif or marker in _TABLES or (marker in _FRAMES and head[place + 4] == 8)):
+            return False
+        place += 2 + length
+    return False
 
 
 def _usual(data: bytes) -> ImageSize | None:
@@ -68,7 +74,7 @@ def _usual(data: bytes) -> ImageSize | None:
         return None
     try:
         height, width, colours, _ = _library().decode_jpeg_header(data)
-    except ValueError:
+    except (ValueError, KeyError):  # KeyError: its table of names lacks a way of leaving colours out
         return None
     largest = Image.MAX_IMAGE_PIXELS
     if colours != "YCbCr" or (largest is not None and height * width > largest):
@@ -88,14 +94,14 @@ def _library() -> Any:
 
 def _agrees(library: Any) -> bool:
     """Whether both see the same in the same noise: decoders may differ by one in every other pixel."""
-    from PIL import Image
+    from PIL import Image, features
 
+    version = features.version_feature("libjpeg_turbo") if features.check_feature("libjpeg_turbo") else None
+    if version is None or int(version.split(".")[0]) < _LIBRARY:
+        return False
     noise = Image.fromarray(np.random.default_rng(0).integers(0, 256, (41, 67, 3), np.uint8))
     file = BytesIO()
-    try:
-        noise.save(file, "JPEG", quality=75)
-        with Image.open(file) as picture:
-            theirs = np.asarray(picture)
-        return np.array_equal(library.decode_jpeg(file.getvalue(), "RGB"), theirs)
-    except (OSError, ValueError):  # a Pillow without JPEGs, say
-        return False
+    noise.save(file, "JPEG", quality=75)
+    with Image.open(file) as picture:
+        theirs = np.asarray(picture)
+    return np.array_equal(library.decode_jpeg(file.getvalue(), "RGB"), theirs)
