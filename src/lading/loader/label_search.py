@@ -22,8 +22,9 @@ from lading.fields import IGNORE_INDEX
 from lading.loader.batches import border_of, conversations_of
 from lading.loader.border import Border
 from lading.records import Conversation
+from lading.tokenise.expand import are_pads
 from lading.tokenise.labels import labels_from_spans
-from lading.tokenise.search import are_any, find_pattern, line_up, marker_spans, text_spans
+from lading.tokenise.search import find_pattern, line_up, marker_spans, text_spans
 
 logger = logging.getLogger(__name__)
 
@@ -167,7 +168,7 @@ def _template_labels(ids: Ids, conversation: Conversation, border: Border) -> Id
     if spans is None:
         spans = _marked_spans(ids, border)
     labels = labels_from_spans(ids, spans)
-    labels[are_any(labels, border.tokeniser.pads)] = IGNORE_INDEX
+    labels[are_pads(labels, border.tokeniser.pads)] = IGNORE_INDEX
     return labels
 
 

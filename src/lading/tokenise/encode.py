@@ -12,11 +12,10 @@ from lading.errors import Reason, SkipSample
 from lading.family import Medium, TurnStyle
 from lading.fields import IGNORE_INDEX, MediaKind
 from lading.records import Conversation, Document, Encoded, Footprint, Length, MediumSpan
-from lading.tokenise.expand import Spliced, repeat_pads, splice
+from lading.tokenise.expand import Spliced, are_pads, repeat_pads, splice
 from lading.tokenise.frames import Frames
 from lading.tokenise.labels import Encoding, labels_from_spans, token_span
 from lading.tokenise.render import Render
-from lading.tokenise.search import are_any
 from lading.tokenise.spans import Span, assistant_spans
 from lading.tokenise.words import Words
 
@@ -218,7 +217,7 @@ class Tokeniser:
         spans = tuple((int(expanded.starts[start]), int(expanded.starts[stop])) for start, stop in short_spans)
         labels = labels_from_spans(expanded.ids, spans)
         # Features are never predicted, even where an assistant turn shows a medium.
-        labels[are_any(labels, self.pads)] = IGNORE_INDEX
+        labels[are_pads(labels, self.pads)] = IGNORE_INDEX
         if not np.any(labels != IGNORE_INDEX):
             raise SkipSample(
                 Reason.NO_LABEL_TOKENS, found="no token that the assistant says", wanted="at least one", where=where

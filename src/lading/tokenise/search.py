@@ -5,28 +5,18 @@ The ways in order of trust. Each is a look-up in arrays; none walks over tokens 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+from lading.tokenise.expand import are_pads
 
 Ids = NDArray[np.int64]
 Span = tuple[int, int]
 
 NARROWING = 16
 """Tokens of a pattern that are compared for all places at once; the few places that are left are compared whole."""
-
-
-def are_any(ids: Ids, few: Iterable[int]) -> NDArray[np.bool_]:
-    """Which of the ids are among a few; for so few, numpy's `isin` takes ten times as long.
-
-    >>> are_any(np.array([1, 9, 2]), [9, 8]).tolist()
-    [False, True, False]
-    """
-    found = np.zeros(len(ids), dtype=np.bool_)
-    for one in few:
-        found |= ids == one
-    return found
 
 
 def find_pattern(ids: Ids, pattern: Sequence[int], start: int = 0) -> Ids:
@@ -57,7 +47,7 @@ def line_up(ids: Ids, own: Ids, pads: Sequence[int]) -> Ids | None:
     >>> line_up(np.array([0, 0, 5, 9, 9, 9, 6]), np.array([5, 9, 6]), pads=[9]).tolist()
     [2, 3, 6, 7]
     """
-    repeats = are_any(ids, pads) & (ids == np.concatenate([[-1], ids[:-1]]))
+    repeats = are_pads(ids, pads) & (ids == np.concatenate([[-1], ids[:-1]]))
     begins = np.flatnonzero(~repeats)
     folded = ids[begins]
     found = find_pattern(folded, own.tolist())
