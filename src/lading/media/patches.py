@@ -55,7 +55,7 @@ class PatchCutter:
         return torch.from_numpy(patches)
 
     def _write(self, frames: NDArray[np.uint8], grid: Grid, patches: NDArray[np.uint8]) -> None:
-        if self.depth == 1 and frames.shape[-1] == 4 and self.patch % 2 == 0:
+        if self.depth == 1 and frames.shape[-1] == 4:
             self._write_pixels(frames, grid, patches)
             return
         ordered = self._ordered(frames, grid)
@@ -64,17 +64,16 @@ class PatchCutter:
     def _write_pixels(self, frames: NDArray[np.uint8], grid: Grid, patches: NDArray[np.uint8]) -> None:
         """The same for still pictures of four bytes a pixel, in half the time: in long steps instead of single bytes.
 
-        First whole pixels are put in order, two at a time. A channel is then the lowest byte of every number of four
-        bytes, if one begins to read at that channel.
+        First whole pixels are put in order, a line of a patch at a time. A channel is then the lowest byte of every
+        number of four bytes, if one begins to read at that channel.
         """
-        import torch
-
         (time, high, wide), side, merge = grid, self.patch, self.merge
-        runs = frames.reshape(time, high // merge, merge, side, wide // merge, merge, side * 4)
-        ordered = torch.from_numpy(runs.view(np.int64)).permute(0, 1, 4, 2, 5, 3, 6)
+        line = np.dtype((np.void, side * 4))
+        lines = frames.reshape(time, high // merge, merge, side, wide // merge, merge, side * 4).view(line)[..., 0]
+        ordered = lines.transpose(0, 1, 4, 2, 5, 3)
         size = frames.size
         pixels = np.empty(size + 2, dtype=np.uint8)  # the last channel's last number begins late
-        torch.from_numpy(pixels[:size].view(np.int64)).view(ordered.shape).copy_(ordered)
+        np.copyto(pixels[:size].view(line).reshape(ordered.shape), ordered)
         planes = patches.reshape(len(patches), 3, side * side)
         for channel in range(3):
             begun = np.ndarray((len(patches), side * side), dtype="<u4", buffer=pixels, offset=channel)
