@@ -11,7 +11,8 @@
 
 In every mode the vision tower attends by windows in one call, its feed-forwards are aligned, and its activations are
 computed again on the way back. Those of the language model are kept where they fit into memory, which is tried first;
-a mode that does not fit computes them again as well. Figures are of real tokens: padding counts for nothing.
+a mode that does not fit computes them again as well, and with `--again` every mode does. Figures are of real tokens:
+padding counts for nothing.
 """
 
 from __future__ import annotations
@@ -53,15 +54,20 @@ def main() -> None:
     folder = Path(asked.corpus or tempfile.mkdtemp())
     corpus = write_corpus(folder, documents=asked.corpus_documents, tile_tokens=shape.tile_tokens)
     source = open_source(corpus, processor, pack_size=asked.pack_size, documents=asked.documents, workers=asked.workers)
-    say(_described(source))
+    say(f"corpus: {_described(source)}")
     model = make_model(shape, processor.tokenizer, device, dtype).train()
     model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     aligned = align_feed_forward(model)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     say(f"model: {parameters / 1e9:.2f} billion parameters, {dtype}, on {device}; torch {torch.__version__}")
     say(f"{aligned} feed-forwards aligned")
-    found: dict[str, Any] = {"options": vars(asked), "parameters": parameters, "torch": torch.__version__}
-    found["lengths"] = source.lengths.tolist()
+    found: dict[str, Any] = {
+        "device": torch.cuda.get_device_name() if device == "cuda" else device,
+        "torch": torch.__version__,
+        "options": {name: own for name, own in vars(asked).items() if name not in ("out", "corpus")},
+        "corpus": _described(source),
+        "parameters": parameters,
+    }
 
     found["kernel"] = kernel_difference(device, dtype)
     say("kernel, largest difference from float32: " + _listed(found["kernel"]))
@@ -94,6 +100,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--documents-compared", type=int, default=8, help="whose losses are compared")
     parser.add_argument("--corpus", default="", help="folder to make the corpus in, once")
     parser.add_argument("--supply", type=int, default=40, help="batches taken from the workers alone; 0: none")
+    parser.add_argument("--again", action="store_true", help="compute the language model again where it fits, too")
     parser.add_argument("--padded-attention", choices=("sdpa", "varlen"), default="sdpa")
     parser.add_argument("--out", default="", help="JSON file")
     return parser.parse_args()
@@ -104,7 +111,7 @@ def _run(model: Any, optimizer: Any, source: Source, name: str, asked: argparse.
     if mode.rows != "packs" and asked.padded_attention == "varlen":
         mode = replace(mode, language=LANGUAGE)
     failed = ""
-    for again in (False, True):
+    for again in (True,) if asked.again else (False, True):
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
@@ -123,7 +130,7 @@ def _run(model: Any, optimizer: Any, source: Source, name: str, asked: argparse.
 def _described(source: Source) -> str:
     quarters = ", ".join(f"{length:.0f}" for length in np.quantile(source.lengths, (0, 0.25, 0.5, 0.75, 1)))
     return (
-        f"corpus: {len(source.lengths)} documents, {source.lengths.mean():.0f} tokens on average "
+        f"{len(source.lengths)} documents, {source.lengths.mean():.0f} tokens on average "
         f"(least, quarters, most: {quarters}); "
         f"packs of {source.loader.config.pack_size}, padded batches of {source.documents}"
     )
