@@ -1,6 +1,7 @@
 import json
 import multiprocessing
 import os
+import pickle
 import signal
 import time
 from itertools import chain
@@ -196,6 +197,30 @@ def test_a_killed_worker_is_replaced(toy_meta: Path, caplog: pytest.LogCaptureFi
             time.sleep(0.2)  # torch would raise here, in the middle of a training step
     assert seen == whole
     assert "A worker died" in caplog.text
+    loader.ledger.check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", [0.0, 1.0])
+@pytest.mark.parametrize(("samples", "pack_size"), [(60, 128), (6000, 32768)])
+def test_a_worker_killed_while_it_hands_a_batch_over_is_replaced(
+    tmp_path: Path, samples: int, pack_size: int, moment: float
+) -> None:
+    """At once, its memory is asked for and nobody answers; later, half of a batch is left that filled the pipe."""
+    lines = [
+        {"messages": [{"role": "user", "content": f"question {n}"}, {"role": "assistant", "content": "yes"}]}
+        for n in range(samples)
+    ]
+    (tmp_path / "talks.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    loader = Loader(tmp_path / "talks.jsonl", TOY, pack_size=pack_size, num_workers=1)
+    batches = iter(loader)
+    first = next(batches)
+    assert (len(pickle.dumps(first.rows)) > 1 << 16) == (pack_size > 10_000), "what fits into a pipe, and what does not"
+    time.sleep(2)  # the worker now waits with its next batches
+    os.kill(multiprocessing.active_children()[0].pid or 0, signal.SIGKILL)
+    time.sleep(moment)
+    seen = [*documents(first), *(index for batch in batches for index in documents(batch))]
+    assert sorted(seen) == list(range(samples))
     loader.ledger.check()
 
 

@@ -1,10 +1,12 @@
 """A sample that hangs while it is read ends as a named skip, wherever it hangs, and the run goes on."""
 
 import ctypes
+import faulthandler
 import gc
 import json
 import multiprocessing
 import os
+import signal
 import socket
 import time
 from collections.abc import Callable
@@ -132,8 +134,6 @@ def test_a_pipe_that_is_read_all_the_same_is_interrupted(tmp_path: Path) -> None
 
 
 def test_the_signals_of_the_user_are_left_alone() -> None:
-    import signal
-
     before = signal.getsignal(signal.SIGALRM)
     assert SkipPolicy(watchdog=Watchdog(0.01)).attempt(KEY, lambda: time.sleep(0.05)) is None
     assert signal.getsignal(signal.SIGALRM) == before
@@ -185,6 +185,40 @@ def test_a_worker_that_hears_nothing_ends_and_the_next_one_refuses_the_sample(
     assert str(entry["where"]).endswith("clips.jsonl:2")
     assert "no alarm interrupts" in str(entry["detail"])
     assert "A worker died" in caplog.text
+
+
+def killed_once(mark: Path) -> None:
+    """What the kernel does when memory runs out."""
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_a_sample_is_not_blamed_for_a_worker_that_somebody_killed(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = tmp_path / "killed"
+    hang_on(monkeypatch, "clip-1.mp4", lambda: killed_once(mark))
+    loader = Loader(corpus, TOY, pack_size=300, num_workers=1, decode_seconds=0.5)
+    late = False
+    for _ in loader:
+        if mark.exists() and not late:
+            late = True
+            time.sleep(3)  # a long step: that it died is noticed long after the sample's time was over
+    assert late
+    assert reasons(loader) == {}
+
+
+@pytest.mark.slow
+def test_workers_do_not_mind_a_hang_detector_of_the_user(corpus: Path) -> None:
+    """Its thread is not copied into a worker, which must not wait for it."""
+    loader = Loader(corpus, TOY, pack_size=300, num_workers=1, decode_seconds=30.0)
+    faulthandler.dump_traceback_later(60, exit=True)
+    try:
+        assert len(list(loader)) == len(loader)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.mark.slow

@@ -27,7 +27,8 @@ Numbers = list[int]
 class Ahead(Generic[T]):
     """Iterates `batches` in their order, by a `DataLoader` for each lane, which `open_loader` makes of its share.
 
-    A worker that dies is replaced; what the others have under way is not lost with it.
+    A worker that dies is replaced; what the others have under way is not lost with it. `on_death` is told its lane and
+    its exit code.
     """
 
     def __init__(
@@ -35,14 +36,18 @@ class Ahead(Generic[T]):
         open_loader: Callable[[int, list[Numbers]], DataLoader[Any]],
         batches: Sequence[Numbers],
         lanes: Sequence[int],
+        on_death: Callable[[int, int | None], object] = lambda *_: None,
     ) -> None:
-        self._open_loader, self._batches, self._lanes = open_loader, batches, lanes
+        self._open_loader, self._batches, self._lanes, self._on_death = open_loader, batches, lanes, on_death
 
     def __iter__(self) -> Iterator[T]:
         shares: dict[int, list[Numbers]] = {}
         for batch, lane in zip(self._batches, self._lanes, strict=True):
             shares.setdefault(lane, []).append(batch)
         # All of them begin now, not when their first batch is due.
-        running = {lane: Reviving[T](partial(self._open_loader, lane), share) for lane, share in sorted(shares.items())}
+        running = {
+            lane: Reviving[T](partial(self._open_loader, lane), share, partial(self._on_death, lane))
+            for lane, share in sorted(shares.items())
+        }
         for lane in self._lanes:
             yield next(running[lane])

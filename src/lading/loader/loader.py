@@ -218,14 +218,13 @@ class Loader:
         watchdogs = [Watchdog(self.config.decode_seconds) for _ in range(max(1, self.config.num_workers))]
 
         def open_loader(lane: int, share: list[list[int]]) -> DataLoader[Batch | LadingError]:
-            watchdogs[lane].bury()
             samples = replace(self.samples, policy=replace(self.samples.policy, watchdog=watchdogs[lane]))
             own = {"dataset": PackDataset(samples, self.lengths, self.plan), "batch_sampler": share}
             # Its own generator: the global one must not depend on how often a run was interrupted.
             generator = torch.Generator().manual_seed(self.config.seed + lane)
             return DataLoader(**{**parts, **own}, num_workers=min(1, self.config.num_workers), generator=generator)
 
-        return Ahead(open_loader, batches, lanes)
+        return Ahead(open_loader, batches, lanes, lambda lane, code: watchdogs[lane].bury(code))
 
     def _plan(self, epoch: int) -> PackPlan:
         """The plan of an epoch: the one that was given, the one made last, or a new one."""

@@ -11,11 +11,8 @@ signals are not ours, and it must not end.
 
 from __future__ import annotations
 
-import faulthandler
 import signal
-import sys
 import threading
-import time
 from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn, TypeVar
@@ -23,16 +20,15 @@ from typing import NoReturn, TypeVar
 import torch
 from torch.utils.data import get_worker_info
 
+from lading.loader.end_timer import EndTimer, ended_itself
 from lading.media.deadline import overdue, within
 from lading.records import SampleKey
 
 T = TypeVar("T")
 AGAIN = 1.0
 """Seconds after which the alarm rings again, where somebody made light of it."""
-DEAF = 1.5
-"""A worker that has not heard the alarm ends itself after so many times the limit, and a little."""
-FRESH = 1.0
-"""Seconds for which the end that was set is good enough for the next sample too: to set it takes a thread."""
+DEAF, LITTLE = 1.5, 2.0
+"""A worker that has not heard the alarm ends itself after so many times the limit, and so many seconds."""
 
 _serving = _listening = False
 
@@ -68,9 +64,9 @@ class Watchdog:
     def __init__(self, seconds: float | None) -> None:
         self.seconds = seconds
         self.refused: set[int] = set()
-        # In shared memory: the number of a sample, and since when it is being read. A dead worker cannot be asked.
-        self._note = torch.tensor([-1.0, 0.0], dtype=torch.float64).share_memory_()  # type: ignore[no-untyped-call]  # torch left it untyped
-        self._end_set = 0.0
+        # In shared memory: the number of the sample that is being read. A dead worker cannot be asked.
+        self._note = torch.tensor([-1]).share_memory_()  # type: ignore[no-untyped-call]  # torch left it untyped
+        self._end: EndTimer | None = None
 
     def run(self, key: SampleKey, work: Callable[[], T]) -> T:
         """What `work` gives in time; a named skip where it takes longer."""
@@ -82,9 +78,10 @@ class Watchdog:
             return self._alarmed(key, work, self.seconds) if _ours() else work()
 
     def _alarmed(self, key: SampleKey, work: Callable[[], T], seconds: float) -> T:
-        self._note.numpy()[:] = key.index, time.monotonic()
+        self._note.numpy()[0] = key.index
         if get_worker_info() is not None:
-            self._set_end(seconds)
+            self._end = self._end or EndTimer()
+            self._end.set(seconds * DEAF + LITTLE)
         try:
             signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
             try:
@@ -97,22 +94,14 @@ class Watchdog:
         finally:
             self._note.numpy()[0] = -1
 
-    def _set_end(self, seconds: float) -> None:
-        now = time.monotonic()
-        if now - self._end_set > FRESH:
-            # Neither a lock nor a loop in C keeps this from happening.
-            faulthandler.dump_traceback_later(seconds * DEAF + 2 * FRESH, exit=True, file=sys.__stderr__ or 2)
-            self._end_set = now
-
     def rest(self) -> None:
         """A worker has done what it was asked; it may now wait for as long as it likes."""
-        if self._end_set:
-            faulthandler.cancel_dump_traceback_later()
-            self._end_set = 0.0
+        if self._end is not None:
+            self._end.clear()
 
-    def bury(self) -> None:
-        """A worker died. If it was at one sample for too long, that was why."""
-        index, since = self._note.tolist()
-        if index >= 0 and self.seconds is not None and time.monotonic() - since > self.seconds * DEAF:
-            self.refused.add(int(index))
+    def bury(self, exit_code: int | None) -> None:
+        """A worker died. If it ended itself, the sample that was being read was why."""
+        index = int(self._note[0])
+        if index >= 0 and ended_itself(exit_code):
+            self.refused.add(index)
         self._note[0] = -1
