@@ -161,7 +161,7 @@ GOOD = {"role": "assistant", "content": "ok"}
         ({"messages": [{"role": "user", "content": "hi"}]}, "no_assistant_turn", "only user turns"),
         ({"messages": [{"role": "wizard", "content": "hi"}, GOOD]}, "unknown_role", "role 'wizard'"),
         ({"messages": [{"role": "user"}, GOOD]}, "bad_row", "no content among role"),
-        ({"messages": [{"role": "user", "content": None}, GOOD]}, "bad_row", "no content among role, content"),
+        ({"messages": [{"role": "user", "content": None}, GOOD]}, "bad_row", "null as content"),
         ({"messages": [{"role": "user", "content": "<image>"}, GOOD]}, "marks_without_media", "more <image> marks"),
         ({"messages": [GOOD], "images": ["a", "b"]}, "media_without_marks", "2 more images than <image> marks"),
         ({"messages": [{"role": "user", "content": [{"type": "hologram"}]}, GOOD]}, "bad_row", "'hologram'"),

@@ -13,7 +13,9 @@ import pytest
 import lading.doctor.look as look_module
 from lading.doctor import examine, open_patient, write_clean
 from lading.doctor.checks.media import Verdict, examine_medium
+from lading.doctor.clean import check_copy
 from lading.doctor.look import Look
+from lading.errors import CorpusError
 from lading.loader.layouts import source_layouts
 from lading.records import MediaPart
 from lading.sources import open_corpus
@@ -218,3 +220,15 @@ def test_a_medium_in_a_row_is_looked_at_once_and_forgotten(tmp_path: Path, monke
     looked = look(range(1))
     assert (looked.shown, looked.problems, len(seen)) == (1, [], 1)
     assert not look._known
+
+
+def test_a_file_that_cannot_be_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "loop.jsonl").symlink_to(tmp_path / "loop.jsonl")
+    with pytest.raises(CorpusError, match="which cannot be looked at"):
+        open_patient(tmp_path / "loop.jsonl")
+    (tmp_path / "meta.json").write_text('{"a": {"file_name": "loop.jsonl"}}')
+    (told,) = open_patient(tmp_path / "meta.json").findings
+    assert (told.kind, "cannot be looked at" in told.detail) == ("unreadable_file", True)
+    good = write(tmp_path / "talks.jsonl", talk("Who?"))
+    with pytest.raises(CorpusError, match="which cannot be looked at"):
+        check_copy(open_patient(good), tmp_path / "loop.jsonl")

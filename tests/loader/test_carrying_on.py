@@ -130,8 +130,6 @@ def test_states_of_all_ranks_know_all_failures(tmp_path: Path) -> None:
     one = two[1]
     one.load_state_dict(states)
     assert len(one.ledger.entries()) == failed == 3
-    with pytest.raises(ConfigError, match="not of one moment"):
-        one.load_state_dict([])
 
 
 def test_a_damaged_plan_is_noticed_before_the_first_step(toy_meta: Path, tmp_path: Path) -> None:
@@ -151,3 +149,12 @@ def test_min_pixels_set_on_the_processor_are_honoured(toy_meta: Path) -> None:
     plain = Loader(toy_meta, processor, pack_size=2000).lengths.patches.sum()
     processor.image_processor.min_pixels = 4 * processor.image_processor.size["shortest_edge"] + 20_000
     assert Loader(toy_meta, processor, pack_size=2000).lengths.patches.sum() > plain
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [("step-5.json", "a str"), (None, "a NoneType"), ([], "no state in an empty list"), (b"", "a bytes")],
+)
+def test_what_is_no_state_is_told(toy_meta: Path, given: Any, found: str) -> None:
+    with pytest.raises(ConfigError, match=rf"{found}; wanted what state_dict\(\) gave"):
+        Loader(toy_meta, TOY, pack_size=300).load_state_dict(given)

@@ -129,3 +129,33 @@ def test_sound_is_one_channel_at_the_rate_asked_for(tmp_path: Path) -> None:
     assert heard.shape == (16_000,)
     peak = np.abs(np.fft.rfft(heard)).argmax()
     assert peak == 440
+
+
+def test_a_palette_with_alpha_is_no_matter_for_a_warning(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    picture = Image.new("P", (8, 8))
+    picture.putpalette(bytes(range(12)))
+    picture.putdata([place % 4 for place in range(64)])
+    picture.save(tmp_path / "a.png", transparency=bytes([0, 128, 255, 255]))
+    part = MediaPart(kind="image", reference=str(tmp_path / "a.png"))
+    assert image.decode(part).getpixel((1, 0)) == (3, 4, 5)
+    assert not [warning for warning in recwarn if "Palette" in str(warning.message)]
+    with Image.open(tmp_path / "a.png") as given:
+        image.to_rgb(given)
+        assert "transparency" in given.info, "what was handed over is left as it is"
+
+
+def test_what_cannot_be_looked_at_is_not_called_missing(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(SkipSample, match=r"loop that cannot be read \(Too many levels of symbolic links\)") as skip:
+        media.measure(MediaPart(kind="image", reference=str(tmp_path / "loop")))
+    assert skip.value.reason == "corrupt_media"
+
+
+def test_a_refusal_is_the_same_in_every_run() -> None:
+    said = []
+    for _ in range(2):
+        with pytest.raises(SkipSample) as skip:
+            media.measure(MediaPart(kind="image", reference=b"nothing at all"))
+        said.append(str(skip.value))
+    assert "0x" not in said[0]
+    assert said[0] == said[1]

@@ -96,3 +96,15 @@ def test_another_device_gives_the_same(scale: PixelScale, dtype: torch.dtype) ->
     there = scaled(pixels.cuda(), scale, dtype)
     assert there.device.type == "cuda"
     assert torch.equal(there.cpu(), scaled(pixels, scale, dtype))
+
+
+def test_the_default_type_of_torch_does_not_matter() -> None:
+    scale = PixelScale(mean=(0.481, 0.457, 0.408), std=(0.268, 0.261, 0.275), factor=1 / 255)  # nobody else's
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        found = scaled(bytes_of(3, 12), scale)
+    finally:
+        torch.set_default_dtype(before)
+    assert found.dtype == torch.float32
+    assert torch.allclose(found.double(), expected(bytes_of(3, 12), scale), atol=1e-5)

@@ -164,10 +164,11 @@ def test_files_of_every_kind(tmp_path: Path, mode: str, ending: str) -> None:
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_turned_files(tmp_path: Path, orientation: int) -> None:
+@pytest.mark.parametrize("ending", ["jpg", "png", "tif", "webp"])
+def test_turned_files(tmp_path: Path, ending: str, orientation: int) -> None:
     exif = Image.Exif()
     exif[0x0112] = orientation
-    path = tmp_path / "turned.jpg"
+    path = tmp_path / f"turned.{ending}"
     drawn("RGB").save(path, exif=exif)
     own = border("qwen3_vl")
     theirs = own.processor.image_processor(images=[load_image(str(path))], return_tensors="pt")

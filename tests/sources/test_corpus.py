@@ -108,6 +108,8 @@ def test_every_mistake_in_a_meta_file_is_told_at_once(tmp_path: Path) -> None:
         ("x.json", "{}", ConfigError, "wanted"),
         ("x.txt", "hello", ConfigError, "wanted one ending in .jsonl or .json or .parquet"),
         ("x.json", b'["\xff"]', CorpusError, "not UTF-8"),
+        ("x.json", '{"a": 1}\n{"a": 2}\n', CorpusError, "a name that ends in .jsonl"),
+        ("x.json", '{"a": {"file_name": "b"}, "a": {"file_name": "c"}}', ConfigError, "found 'a' more than once"),
     ],
 )
 def test_files_that_are_no_corpus(
@@ -126,3 +128,16 @@ def test_an_element_that_is_no_object_is_one_bad_sample(tmp_path: Path) -> None:
     assert corpus.row(0).value == {"a": 1}
     with pytest.raises(SkipSample, match=r"x\.json\[1\]"):
         corpus.row(1)
+
+
+def test_an_array_in_a_file_of_lines_is_told_where_it_belongs(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text(json.dumps([{"a": 1}], indent=1))
+    with pytest.raises(SkipSample, match=r"a file whose name ends in \.json"):
+        open_corpus(tmp_path / "x.jsonl").row(0)
+
+
+def test_what_cannot_be_looked_at_is_told_by_name(tmp_path: Path) -> None:
+    (tmp_path / "loop.jsonl").symlink_to(tmp_path / "loop.jsonl")
+    for path in (tmp_path / "loop.jsonl", meta(tmp_path, {"a": {"file_name": "loop.jsonl"}})):
+        with pytest.raises(CorpusError, match=r"loop\.jsonl, which cannot be looked at \(Too many levels"):
+            open_corpus(path)

@@ -108,9 +108,10 @@ def _first(row: Mapping[str, Any], given: str | None, usual: tuple[str, ...], wh
     for name in names:
         if row.get(name) is not None:
             return row[name]
+    empty = ", ".join(name for name in names if name in row)
     raise SkipSample(
         Reason.BAD_ROW,
-        found=f"no {what} among {', '.join(map(str, row)) or 'no keys'}",
+        found=f"null as {empty}" if empty else f"no {what} among {', '.join(map(str, row)) or 'no keys'}",
         wanted=f"one of {', '.join(names)}",
         where=where,
     )

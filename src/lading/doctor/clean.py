@@ -26,6 +26,7 @@ from lading.records import Finding
 from lading.sources.corpus import Source
 from lading.sources.elements import SPACE, NoArray, scan_elements
 from lading.sources.lines import BLANKS
+from lading.sources.locked import refuse_locked
 from lading.sources.meta import OPTIONS, SourceConfig
 
 META = "meta.json"
@@ -46,6 +47,7 @@ class Cleaned:
 
 def check_copy(patient: Patient, folder: Path) -> None:
     """Refuse what no copy can be written of, and a folder in which something stands already."""
+    refuse_locked(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(
             found=f"a cleaned copy of {patient.meta} to be written into {folder}, where something is already",

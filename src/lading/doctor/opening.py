@@ -16,6 +16,7 @@ from lading.errors import CorpusError
 from lading.records import Finding, SampleKey
 from lading.sources import Corpus, SourceConfig, open_source, source_configs
 from lading.sources.corpus import Source
+from lading.sources.locked import refuse_locked
 
 Positions = NDArray[np.int64]
 
@@ -61,6 +62,7 @@ def open_patient(
     media_dir: str | Path | None = None,
 ) -> Patient:
     """Open a corpus, file by file. That the meta file itself cannot be read is not forgiven."""
+    refuse_locked(meta)
     if not meta.exists():
         raise CorpusError(found=f"no file {meta}", wanted="a meta file or a data file", consequence="nothing was read")
     sources: list[Source] = []
@@ -109,6 +111,11 @@ def _opened(config: SourceConfig) -> Source | Finding:
 
 def _broken(config: SourceConfig, error: CorpusError) -> Finding:
     # A data set of the hub is no file here: what went wrong, `datasets` knows.
+    if not config.hub:
+        try:
+            refuse_locked(config.file)
+        except CorpusError as locked:
+            return _finding("unreadable_file", config, locked.found)
     if not config.hub and not config.file.exists():
         return _finding("missing_file", config, "no such file")
     if not config.hub and config.file.is_file() and not config.file.stat().st_size:

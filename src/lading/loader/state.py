@@ -61,6 +61,7 @@ class Cursor:
     def from_dict(cls, state: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Cursor:
         """From a checkpoint, or from those of several ranks: then what failed on any of them is known."""
         if not isinstance(state, Mapping):
+            _refuse_no_states(state)
             return _joined([cls.from_dict(one) for one in state])
         if set(state) != set(cls.__slots__) or state["version"] != VERSION:
             raise ConfigError(
@@ -98,6 +99,17 @@ class Cursor:
             consequence="samples would be skipped or repeated; nothing was loaded",
             where="load_state_dict",
         )
+
+
+def _refuse_no_states(states: object) -> None:
+    if isinstance(states, (list, tuple)) and states:
+        return
+    raise ConfigError(
+        found="no state in an empty list" if isinstance(states, (list, tuple)) else f"a {type(states).__name__}",
+        wanted="what state_dict() gave, or a list of what it gave on every rank",
+        consequence="nothing was loaded; was the checkpoint found?",
+        where="load_state_dict",
+    )
 
 
 def differences(found: Mapping[str, int | str], here: Mapping[str, int | str]) -> str:

@@ -22,7 +22,7 @@ from lading.records import ImageSize, MediaPart
 if TYPE_CHECKING:
     from PIL import Image
 
-_ORIENTATION = 0x0112
+_ORIENTATION, _WIDTH = 0x0112, 0x0100
 _TURNED_ORIENTATIONS = frozenset({5, 6, 7, 8})
 """EXIF orientations that swap height and width."""
 
@@ -40,7 +40,7 @@ def measure(part: MediaPart) -> ImageSize:
         return found
     with corrupt_as_skip(part, *_pil_errors()), Image.open(source) as picture:
         width, height = picture.size
-        turned = _orientation(picture) in _TURNED_ORIENTATIONS
+        turned = _orientation(picture) in _TURNED_ORIENTATIONS and not _turned_by_pillow(picture)
     return ImageSize(height=width, width=height) if turned else ImageSize(height=height, width=width)
 
 
@@ -117,6 +117,11 @@ def _orientation(picture: Image.Image) -> int:
     return int(picture.getexif().get(_ORIENTATION, 1))
 
 
+def _turned_by_pillow(picture: Image.Image) -> bool:
+    """Whether the size that Pillow states of a TIFF is that of the turned picture already; other files' never is."""
+    return picture.format == "TIFF" and picture.tag_v2.get(_WIDTH) != picture.width  # type: ignore[attr-defined]  # a TIFF has it
+
+
 def to_rgb(picture: Image.Image) -> Image.Image:
     """Three channels of eight bits, whatever the file had (grey, palette, alpha, CMYK, 16 bit).
 
@@ -130,6 +135,10 @@ def to_rgb(picture: Image.Image) -> Image.Image:
     if picture.mode.startswith("I;16") or picture.mode == "I":
         # Pillow clips 16-bit values at 255 when it converts; a bright scan would become a white page.
         return _sixteen_bit_to_grey(picture).convert("RGB")
+    if picture.mode == "P" and isinstance(picture.info.get("transparency"), bytes):
+        # It is left out either way; but Pillow warns, without a name, and once for all.
+        picture = picture.copy()
+        del picture.info["transparency"]
     return picture.convert("RGB")
 
 

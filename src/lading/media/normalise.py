@@ -85,6 +85,6 @@ class PixelNormaliser(nn.Module):
 def _constants(scale: PixelScale, device: torch.device) -> tuple[Tensor, Tensor]:
     """Mean and deviation in bytes, [channels, 1, 1], reckoned as the processor does; moved to a device once."""
     return tuple(  # type: ignore[return-value]  # two of them
-        (torch.tensor(numbers, device=device) * (1.0 / scale.factor)).view(-1, 1, 1)
+        (torch.tensor(numbers, dtype=torch.float32, device=device) * (1.0 / scale.factor)).view(-1, 1, 1)
         for numbers in (scale.mean, scale.std)
     )

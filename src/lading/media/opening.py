@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import errno
 import io
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,7 +66,12 @@ def _refuse_odd_files(part: MediaPart, path: str | Path) -> None:
     # To open a pipe that nobody writes to takes forever, and reading a device may have no end.
     try:
         mode = os.stat(path).st_mode
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno not in _ABSENT:
+            # It may well be there: behind a folder that may not be entered, say, or on a disk that does not answer.
+            raise SkipSample(
+                Reason.CORRUPT_MEDIA, found=f"{part.kind} {name_of(part)} that cannot be read ({error.strerror})"
+            ) from None
         raise SkipSample(
             Reason.MISSING_MEDIA, found=f"no {part.kind} file {name_of(part)}", wanted="a file that exists"
         ) from None
@@ -76,6 +83,8 @@ def _refuse_odd_files(part: MediaPart, path: str | Path) -> None:
         )
 
 
+_ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
+"""What the system says of a file that is not there, or cannot be."""
 _ODD = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
@@ -96,7 +105,8 @@ def corrupt_as_skip(part: MediaPart, *errors: type[Exception]) -> Iterator[None]
     try:
         yield
     except errors as error:
-        detail = " ".join(str(error).split())[:200] or type(error).__name__
+        # Where an object stood in memory is another place in every run.
+        detail = re.sub(r" at 0x[0-9a-f]+", "", " ".join(str(error).split()))[:200] or type(error).__name__
         raise SkipSample(
             Reason.CORRUPT_MEDIA, found=f"{part.kind} {name_of(part)} that cannot be read ({detail})"
         ) from error

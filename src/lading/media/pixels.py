@@ -51,7 +51,7 @@ def patch_tensors(
         made = processor.video_processor(videos=frames, do_sample_frames=False, return_tensors="pt", **bounds)
         tensors |= {name: made[name] for name in ("pixel_values_videos", "video_grid_thw")}
         _check_grids("video", tensors["video_grid_thw"].tolist(), clips)
-        tensors["second_per_grid_ts"] = torch.tensor([footprint.seconds for _, footprint in clips])
+        tensors["second_per_grid_ts"] = torch.tensor([footprint.seconds for _, footprint in clips], dtype=torch.float32)
     return tensors
 
 

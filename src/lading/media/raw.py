@@ -88,7 +88,7 @@ class RawPatches:
             frames = [video.decode(part, own.frames) for part, own in clips]
             tensors["pixel_values_videos"] = self.clips.cut(frames, grids)
             tensors["video_grid_thw"] = torch.tensor(grids)
-            tensors[self.seconds] = torch.tensor([own.seconds for _, own in clips])
+            tensors[self.seconds] = torch.tensor([own.seconds for _, own in clips], dtype=torch.float32)
         return tensors | (self.sounds(processor, text, parts, footprints) if self.sounds else {})
 
 

@@ -20,6 +20,7 @@ from lading.sources.elements import begins_array
 from lading.sources.hub import open_hub
 from lading.sources.json_array import JsonArrayFile, load_json
 from lading.sources.jsonl import JsonlFile
+from lading.sources.locked import refuse_locked
 from lading.sources.meta import SourceConfig, read_meta
 from lading.sources.parquet import ParquetFile
 
@@ -149,6 +150,7 @@ def source_configs(
     media_dir: str | Path | None = None,
 ) -> tuple[SourceConfig, ...]:
     """The data sets that a path stands for: those a meta file lists, or the one that it is. None is opened."""
+    refuse_locked(path)
     if _is_meta(path):
         configs = read_meta(path, dataset_names)
     else:
@@ -179,6 +181,8 @@ def _of_dataset(dataset: Any, name: str | None, media_dir: str | Path | None) ->
 
 def open_source(config: SourceConfig, *, cache: Cache = True) -> Source:
     """Open one data set."""
+    if not config.hub:
+        refuse_locked(config.file)
     file = _open_hub(config) if config.hub or config.file.is_dir() else _open_file(config.file, cache)
     ratio = config.sample_ratio if config.num_samples is None else config.num_samples / max(1, len(file))
     return Source(config=config, file=file, chosen=choose(len(file), ratio))

@@ -5,13 +5,14 @@ where its elements begin, and each is parsed when it is asked for.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from lading.cache import Cache
-from lading.errors import CorpusError, Reason, SkipSample
+from lading.errors import ConfigError, CorpusError, Reason, SkipSample
 from lading.sources.elements import SPACE, scan_elements
 from lading.sources.fingerprint import file_fingerprint
 from lading.sources.mapped import Mapped, MappedRows
@@ -21,16 +22,19 @@ WHOLE_BELOW = 4 << 20
 """Bytes up to which a file is parsed whole."""
 
 
-def load_json(path: Path) -> Any:
-    """Parse a whole JSON file, or say where it breaks."""
+_LINES = "; if there is one on every line, a name that ends in .jsonl"
+
+
+def load_json(path: Path, *, unique: bool = False) -> Any:
+    """Parse a whole JSON file, or say where it breaks. With `unique`, no name may stand twice in one object."""
     if not path.is_file():
         raise CorpusError(found=f"no file {path}", wanted="a JSON file", consequence="nothing was read")
     try:
-        return json.loads(path.read_bytes())
+        return json.loads(path.read_bytes(), object_pairs_hook=partial(_unique, str(path)) if unique else None)
     except json.JSONDecodeError as error:
         raise CorpusError(
             found=f"malformed JSON ({error.msg}) near {excerpt(error.doc, error.pos)}",
-            wanted="one JSON value",
+            wanted="one JSON value" + (_LINES if error.msg == "Extra data" else ""),
             consequence="no row of this file can be trusted",
             where=f"{path}:{error.lineno}:{error.colno}",
         ) from error
@@ -42,6 +46,20 @@ def load_json(path: Path) -> Any:
         raise CorpusError(
             found=f"a byte that is not UTF-8 at offset {error.start}", wanted="JSON in UTF-8", where=str(path)
         ) from error
+
+
+def _unique(where: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # Python's parser keeps the last of two, and says nothing of the first.
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = sorted(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
+        raise ConfigError(
+            found=f"{', '.join(map(repr, twice))} more than once",
+            wanted="every name once",
+            consequence="only the last would be read; nothing was",
+            where=where,
+        )
+    return found
 
 
 class JsonArrayFile:

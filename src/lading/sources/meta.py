@@ -63,7 +63,7 @@ class SourceConfig:
 
 def read_meta(path: Path, dataset_names: Sequence[str] | None = None) -> tuple[SourceConfig, ...]:
     """The data sets of a meta file, all of them or those named. Every mistake in it is told at once."""
-    entries = load_json(path)
+    entries = load_json(path, unique=True)
     if not isinstance(entries, dict) or not entries:
         raise ConfigError(
             found=f"a JSON {type(entries).__name__}", wanted='{"name": {"file_name": …}, …}', where=str(path)

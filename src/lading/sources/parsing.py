@@ -10,6 +10,7 @@ from lading.errors import Reason, SkipSample
 
 SHOWN = 40
 """Characters of the offending text on each side."""
+_ARRAY = "; an array of many belongs into a file whose name ends in .json"
 
 
 def parse_row(text: bytes, *, file: str, line: int) -> Mapping[str, Any]:
@@ -33,7 +34,7 @@ def parse_row(text: bytes, *, file: str, line: int) -> Mapping[str, Any]:
         raise SkipSample(
             Reason.MALFORMED_JSON,
             found=f"malformed JSON ({error.msg}) near {excerpt(error.doc, error.pos)}",
-            wanted="one JSON object",
+            wanted="one JSON object" + (_ARRAY if text.lstrip().startswith(b"[") else ""),
             where=f"{file}:{line}:{error.colno}",
         ) from error
     except RecursionError as error:

@@ -64,11 +64,11 @@ def _floored(height: int, width: int, shrink: float, factor: int) -> tuple[int, 
 def _refuse_extreme_shapes(height: int, width: int) -> None:
     if min(height, width) < 1:
         raise SkipSample(
-            Reason.IMPOSSIBLE_SHAPE, found=f"a picture of {height}×{width}", wanted="at least one pixel each way"
+            Reason.IMPOSSIBLE_SHAPE, found=f"a picture of {width}×{height} pixels", wanted="at least one pixel each way"
         )
     if max(height, width) / min(height, width) > MAX_ASPECT_RATIO:
         raise SkipSample(
             Reason.IMPOSSIBLE_SHAPE,
-            found=f"a picture of {height}×{width}",
+            found=f"a picture of {width}×{height} pixels",
             wanted=f"a long side at most {MAX_ASPECT_RATIO} times the short one",
         )
