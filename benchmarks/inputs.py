@@ -54,6 +54,18 @@ def text_talks(lines: int, *, seed: int = 0) -> Iterator[dict[str, Any]]:
         yield talk(dice.choice(sentences), " ".join(dice.choices(sentences, k=count)))
 
 
+def chinese_talks(lines: int, *, seed: int = 0) -> Iterator[dict[str, Any]]:
+    """Conversations in Chinese characters, drawn at random; no sentence comes again."""
+    dice = random.Random(seed)
+    characters = [chr(number) for number in range(0x4E00, 0x4E00 + 3_000)]
+
+    def said(sentences: int) -> str:
+        return "".join("".join(dice.choices(characters, k=dice.randint(8, 30))) + "。" for _ in range(sentences))
+
+    for _ in range(lines):
+        yield talk(said(1), said(1 + int(dice.lognormvariate(1.53, 0.6))))
+
+
 def sentence(dice: random.Random) -> str:
     """A sentence of made-up words."""
     words = ["".join(dice.choices(SYLLABLES, k=dice.randint(1, 4))) for _ in range(dice.randint(6, 18))]

@@ -144,6 +144,7 @@ def record(bench: Bench, results: Sequence[RowResult], when: datetime) -> dict[s
         "processor": inputs.REAL_PROCESSOR if bench.shared and not bench.small else "toy",
         "machine": {"processor": _processor(), "cores": os.cpu_count(), "python": platform.python_version()},
         "versions": {name: version(name) for name in OURS},
+        "commit": _commit(),
         "reference": {name: bench.reference.version(name) for name in PACKAGES},
         "rows": [
             {
@@ -158,6 +159,17 @@ def record(bench: Bench, results: Sequence[RowResult], when: datetime) -> dict[s
             for result in results
         ],
     }
+
+
+def _commit() -> str:
+    """Which commit ran, and whether anything in it was changed; nothing where that is not known."""
+    git = ["git", "-C", str(ROOT)]
+    try:
+        commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+        changed = subprocess.run([*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return commit + (", changed" if changed.stdout.strip() else "")
 
 
 def _processor() -> str:
