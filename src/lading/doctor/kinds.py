@@ -90,7 +90,7 @@ KINDS = _table(
     _warning("misnamed_media", "It is read by its content; tools that go by the name will stumble."),
     # Pictures
     _error("corrupt_picture"),
-    _error("truncated_picture", "The header is fine, but decoding fails: the sample is lost in the middle of the run."),
+    _error("truncated_picture", "Its end is missing: the sample is lost, late in the run if its header is whole."),
     _warning("animated_picture", "Only its first frame is seen."),
     _warning("tiny_picture", "It is blown up to the model's smallest size: the model sees a blur."),
     _warning("huge_picture", "Decoding it takes long and much memory, only to be scaled down."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -37,11 +38,11 @@ def write_annotated(samples: Samples, table: LengthTable, folder: Path) -> Path:
         config, path = source.config, folder / f"{source.config.name}.jsonl"
         if path.exists() and path.samefile(config.file):
             raise ConfigError(found=f"a copy that would take the place of {path}", wanted="a folder of its own")
-        what = f"writing {path.name}"
-        with path.open("w", encoding="utf-8") as file, task(what, len(source.file)) as advance:
-            for row in _rows(samples, source, table, end - len(source)):
-                file.write(json.dumps(row, ensure_ascii=False, default=_no_json) + "\n")
-                advance(1)
+        try:
+            _write(path, samples, source, table, end - len(source))
+        except ConfigError:
+            path.unlink()  # half a copy would be taken for one
+            raise
         # Paths without a folder are seen from where the program is started, and the copy's are no others.
         where = {"media_dir": os.path.relpath(config.media_dir, folder)} if config.media_dir is not None else {}
         meta[config.name] = {
@@ -57,16 +58,25 @@ def write_annotated(samples: Samples, table: LengthTable, folder: Path) -> Path:
     return folder / META
 
 
-def _no_json(value: object) -> Any:
+def _write(path: Path, samples: Samples, source: Source, table: LengthTable, first: int) -> None:
+    what = f"writing {path.name}"
+    with path.open("w", encoding="utf-8") as file, task(what, len(source.file)) as advance:
+        for where, row in _rows(samples, source, table, first):
+            file.write(json.dumps(row, ensure_ascii=False, default=partial(_no_json, where)) + "\n")
+            advance(1)
+
+
+def _no_json(where: str, value: object) -> Any:
     raise ConfigError(
-        found=f"a {type(value).__name__} in a row",
+        found=f"{type(value).__name__} in a row",
         wanted="media by their paths",
-        consequence="the copy is JSONL, which cannot hold it",
+        consequence="the copy is JSONL, which cannot hold it; nothing was written",
+        where=where,
     )
 
 
-def _rows(samples: Samples, source: Source, table: LengthTable, first: int) -> Iterator[Any]:
-    """The rows of a source in their order, those that were counted with their counts."""
+def _rows(samples: Samples, source: Source, table: LengthTable, first: int) -> Iterator[tuple[str, Any]]:
+    """The rows of a source in their order, with their places; those that were counted with their counts."""
     used = np.arange(len(source), dtype=np.int64) if source.chosen is None else source.chosen
     places = dict(zip(used.tolist(), range(first, first + len(used)), strict=True))
     for number in range(len(source.file)):
@@ -74,11 +84,11 @@ def _rows(samples: Samples, source: Source, table: LengthTable, first: int) -> I
             row = source.file.read(number)
         except SkipSample:
             continue
-        index = places.get(number)
+        index, where = places.get(number), source.file.where(number)
         if index is None or not table.tokens[index]:
-            yield row
+            yield where, row
             continue
         length = Length(**{name: int(column[index]) for name, column in zip(COLUMNS, _numbers(table), strict=True)})
         shown = length.images or length.videos or length.audios
         sizes = [media.measure(part) for part in samples.conversation(index).media] if shown else []
-        yield annotated(row, length, sizes)
+        yield where, annotated(row, length, sizes)
