@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from lading.tokenise.render import Render
 from lading.tokenise.spans import Span, assistant_spans
 from lading.tokenise.words import Words
 
+T = TypeVar("T")
 Sized = tuple[Conversation, Sequence[Footprint]]
 """A conversation, and what each of its media takes up."""
 TOKEN_TYPES: Mapping[MediaKind, int] = {"image": 1, "video": 2, "audio": 3}
@@ -119,7 +121,7 @@ class Tokeniser:
 
     def outline(self, samples: Iterable[Sized]) -> list[Outline | SkipSample]:
         """Tokenise conversations whose media take up the given footprints. A refusal stands in its sample's place."""
-        return self._finish([self._rendered_or_skip(*sample) for sample in samples])
+        return self._each_encoded([self._rendered_or_skip(*sample) for sample in samples], self._finished_or_skip)
 
     def lengths(self, samples: Iterable[Sized]) -> list[Length | SkipSample]:
         """What the same conversations cost: the lengths of their outlines."""
@@ -131,9 +133,9 @@ class Tokeniser:
         if self.words is not None:
             self._compare(sized, counted)
         left = [place for place, length in enumerate(counted) if length is None]
-        outlined = iter(self._finish([rendered[place] or self._rendered_or_skip(*sized[place]) for place in left]))
-        answers = (next(outlined) if length is None else length for length in counted)
-        return [answer.length if isinstance(answer, Outline) else answer for answer in answers]
+        waiting = [rendered[place] or self._rendered_or_skip(*sized[place]) for place in left]
+        tokenised = iter(self._each_encoded(waiting, self._length_or_skip))
+        return [next(tokenised) if length is None else length for length in counted]
 
     def _framed(self, conversation: Conversation, footprints: Sequence[Footprint]) -> Length | None:
         """The length of a conversation without media, if it can be told without writing it out."""
@@ -166,12 +168,26 @@ class Tokeniser:
             self.words.distrust()
             counted[:] = [None] * len(counted)
 
-    def _finish(self, rendered: Sequence[_Rendered | SkipSample]) -> list[Outline | SkipSample]:
+    def _each_encoded(
+        self, rendered: Sequence[_Rendered | SkipSample], work: Callable[[_Rendered, Encoding], T | SkipSample]
+    ) -> list[T | SkipSample]:
+        """What `work` makes of each text and its tokens; all texts are tokenised at once."""
         texts = [item.spliced.text for item in rendered if isinstance(item, _Rendered)]
         encodings = iter(self.encode_batch(texts) if texts else ())
-        return [
-            self._finished_or_skip(item, next(encodings)) if isinstance(item, _Rendered) else item for item in rendered
-        ]
+        return [work(item, next(encodings)) if isinstance(item, _Rendered) else item for item in rendered]
+
+    def _length_or_skip(self, rendered: _Rendered, encoding: Encoding) -> Length | SkipSample:
+        """The length of an outline. Of text alone it is known without making one."""
+        if not rendered.spliced.footprints and not self._padded(encoding):
+            spans = [token_span(encoding, start, stop) for start, stop in rendered.spans]
+            spoken = sum(stop - start for start, stop in spans)
+            if spoken:
+                return Length(tokens=len(encoding.ids), label_tokens=spoken)
+        outline = self._finished_or_skip(rendered, encoding)
+        return outline.length if isinstance(outline, Outline) else outline
+
+    def _padded(self, encoding: Encoding) -> bool:
+        return not frozenset(self.pads).isdisjoint(encoding.ids)
 
     def rendered(self, conversation: Conversation) -> tuple[str, list[Span]]:
         """A conversation's text, every mark left as the template wrote it, and what the assistant says in it."""
