@@ -12,7 +12,7 @@ clean     a copy without what was found
 
     >>> from lading.doctor import KINDS, examine
     >>> KINDS["truncated_picture"].training
-    'The header is fine, but decoding fails: the sample is lost in the middle of the run.'
+    'Its end is missing: the sample is lost, late in the run if its header is whole.'
 """
 
 from lading.doctor.clean import write_clean
