@@ -18,8 +18,12 @@ Every message says what was found, what was wanted, what follows from it, and wh
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable
 from enum import StrEnum
+
+ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
+"""What the system says of a file that is not there, or cannot be. Whatever else it says, the file may be there."""
 
 
 class Reason(StrEnum):

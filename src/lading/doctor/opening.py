@@ -16,7 +16,7 @@ from lading.errors import CorpusError
 from lading.records import Finding, SampleKey
 from lading.sources import Corpus, SourceConfig, open_source, source_configs
 from lading.sources.corpus import Source
-from lading.sources.locked import refuse_locked
+from lading.sources.locked import is_locked, refuse_locked
 
 Positions = NDArray[np.int64]
 
@@ -110,16 +110,12 @@ def _opened(config: SourceConfig) -> Source | Finding:
 
 
 def _broken(config: SourceConfig, error: CorpusError) -> Finding:
-    # A data set of the hub is no file here: what went wrong, `datasets` knows.
-    if not config.hub:
-        try:
-            refuse_locked(config.file)
-        except CorpusError as locked:
-            return _finding("unreadable_file", config, locked.found)
-    if not config.hub and not config.file.exists():
-        return _finding("missing_file", config, "no such file")
-    if not config.hub and config.file.is_file() and not config.file.stat().st_size:
-        return _finding("empty_file", config, "0 bytes")
+    # Of a data set of the hub, which is no file here, and of a path that nobody may look at, the error says all.
+    if not config.hub and not is_locked(config.file):
+        if not config.file.exists():
+            return _finding("missing_file", config, "no such file")
+        if config.file.is_file() and not config.file.stat().st_size:
+            return _finding("empty_file", config, "0 bytes")
     return _finding("unreadable_file", config, error.found + (f" [{error.where}]" if error.where else ""))
 
 

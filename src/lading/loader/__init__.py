@@ -9,7 +9,7 @@
     planning  counted lengths → the plan that the configuration asks for
     packs     pack number → pack, in a worker
     ahead     batches in their order, a `DataLoader` for each worker; reviving: when one dies
-    watchdog  how long a sample may take
+    watchdog  how long a sample may take; end_timer: the end of a worker that hears nothing
     helpers   other processes that do a job along with this one; children: how they are made
     epoch     one epoch as a rank lives it: where it stands, and its books; accounts: how those are opened
     ranks     which rank this process is; agreement: whether all made the same plan

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import errno
 import io
 import os
 import re
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import unquote_to_bytes
 
-from lading.errors import Reason, SkipSample
+from lading.errors import ABSENT, Reason, SkipSample
 from lading.records import MediaPart
 
 DATA_URL = "data:"
@@ -67,7 +66,7 @@ def _refuse_odd_files(part: MediaPart, path: str | Path) -> None:
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.errno not in _ABSENT:
+        if isinstance(error, OSError) and error.errno not in ABSENT:
             # It may well be there: behind a folder that may not be entered, say, or on a disk that does not answer.
             raise SkipSample(
                 Reason.CORRUPT_MEDIA, found=f"{part.kind} {name_of(part)} that cannot be read ({error.strerror})"
@@ -83,8 +82,6 @@ def _refuse_odd_files(part: MediaPart, path: str | Path) -> None:
         )
 
 
-_ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
-"""What the system says of a file that is not there, or cannot be."""
 _ODD = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
