@@ -131,17 +131,33 @@ def test_sound_is_one_channel_at_the_rate_asked_for(tmp_path: Path) -> None:
     assert peak == 440
 
 
-def test_a_palette_with_alpha_is_no_matter_for_a_warning(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+def test_a_palette_with_alpha_lies_on_white(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
     picture = Image.new("P", (8, 8))
     picture.putpalette(bytes(range(12)))
     picture.putdata([place % 4 for place in range(64)])
     picture.save(tmp_path / "a.png", transparency=bytes([0, 128, 255, 255]))
-    part = MediaPart(kind="image", reference=str(tmp_path / "a.png"))
-    assert image.decode(part).getpixel((1, 0)) == (3, 4, 5)
+    decoded = image.decode(MediaPart(kind="image", reference=str(tmp_path / "a.png")))
+    assert [decoded.getpixel((place, 0)) for place in range(4)] == [
+        (255, 255, 255),
+        (129, 129, 130),
+        (6, 7, 8),
+        (9, 10, 11),
+    ]
     assert not [warning for warning in recwarn if "Palette" in str(warning.message)]
     with Image.open(tmp_path / "a.png") as given:
         image.to_rgb(given)
         assert "transparency" in given.info, "what was handed over is left as it is"
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB"])
+def test_a_colour_that_stands_for_nothing_lies_on_white(tmp_path: Path, mode: str) -> None:
+    """A PNG without an alpha channel may name one of its colours transparent."""
+    drawn = Image.new(mode, (4, 4), "black")
+    drawn.putpixel((2, 0), 7 if mode == "L" else (7, 7, 7))
+    drawn.save(tmp_path / "keyed.png", transparency=0 if mode == "L" else (0, 0, 0))
+    decoded = image.decode(MediaPart(kind="image", reference=str(tmp_path / "keyed.png")))
+    assert decoded.getpixel((0, 0)) == (255, 255, 255)
+    assert decoded.getpixel((2, 0)) == (7, 7, 7)
 
 
 def test_what_cannot_be_looked_at_is_not_called_missing(tmp_path: Path) -> None:
