@@ -56,6 +56,14 @@ def test_a_ratio_repeats_evenly(rows: int, ratio: float) -> None:
     assert len(numbers) == round(rows * ratio)
 
 
+def test_a_share_of_no_row_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "a.jsonl").write_text("{}\n" * 4)
+    for ratio, told in ((0.1, True), (0, False), (0.2, False)):
+        caplog.clear()
+        open_corpus(meta(tmp_path, {"a": {"file_name": "a.jsonl", "sample_ratio": ratio}}))
+        assert ("a: a share of 0.1 of its 4 rows is none of them" in caplog.text) == told
+
+
 def test_a_ratio_is_the_same_in_every_run(tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", 100)
     path = meta(tmp_path, {"a": {"file_name": "a.jsonl", "sample_ratio": 0.3}})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import logging
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,8 @@ from lading.sources.jsonl import JsonlFile
 from lading.sources.locked import refuse_locked
 from lading.sources.meta import SourceConfig, read_meta
 from lading.sources.parquet import ParquetFile
+
+logger = logging.getLogger(__name__)
 
 RATIO_SEED = 42
 """A ratio below one keeps the same samples on every rank and in every run."""
@@ -185,7 +188,10 @@ def open_source(config: SourceConfig, *, cache: Cache = True) -> Source:
         refuse_locked(config.file)
     file = _open_hub(config) if config.hub or config.file.is_dir() else _open_file(config.file, cache)
     ratio = config.sample_ratio if config.num_samples is None else config.num_samples / max(1, len(file))
-    return Source(config=config, file=file, chosen=choose(len(file), ratio))
+    source = Source(config=config, file=file, chosen=choose(len(file), ratio))
+    if ratio and len(file) and not len(source):
+        logger.warning("%s: a share of %g of its %d rows is none of them", config.name, ratio, len(file))
+    return source
 
 
 def _open_hub(config: SourceConfig) -> RowFile:
