@@ -126,6 +126,10 @@ def _huge(media: Path) -> None:
     Image.new("1", (9000, 8000)).save(media / "huge.png")
 
 
+def _scan(media: Path) -> None:
+    Image.fromarray(np.arange(64 * 48, dtype=np.uint16).reshape(48, 64)).save(media / "scan.png")
+
+
 def _twin(media: Path) -> None:
     shutil.copy(media / "p1.jpg", media / "twin.jpg")
 
@@ -177,6 +181,7 @@ FAULTS: dict[str, tuple[Line, Callable[[Path], None]]] = {
     "corrupt_picture": (shows("page.jpg"), _file("page.jpg", b"<!DOCTYPE html><html>404</html>")),
     "truncated_picture": (shows("half.jpg"), _file("half.jpg", picture_bytes("jpeg", 61)[:-700])),
     "animated_picture": (shows("moving.gif"), _animated),
+    "deep_picture": (shows("scan.png"), _scan),
     "tiny_picture": (shows("dot.png"), _strip("dot.png", 3, 5)),
     "huge_picture": (shows("huge.png"), _huge),
     "extreme_shape": (shows("thread.png"), _strip("thread.png", 1000, 10)),

@@ -140,6 +140,16 @@ def test_files_as_a_whole(tmp_path: Path) -> None:
         examine(tmp_path / "no-meta.json")
 
 
+@pytest.mark.parametrize(("text", "told"), [('{"messages": [', "malformed JSON"), ('{"a": 1}\n{"a": 2}\n', ".jsonl")])
+def test_a_file_that_is_no_json_is_a_finding_also_when_it_is_the_only_one(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "talks.json"
+    path.write_text(text)
+    findings = examine(path)
+    (finding,) = findings.findings
+    assert (finding.kind, finding.source, findings.lost_sources) == ("unreadable_file", "talks", ("talks",))
+    assert told in finding.detail
+
+
 def test_samples_find_their_findings(tmp_path: Path) -> None:
     """By number, whatever share of a source is used, and though a row be used twice."""
     meta = write_clean_corpus(tmp_path, samples=40)

@@ -92,6 +92,9 @@ KINDS = _table(
     _error("corrupt_picture"),
     _error("truncated_picture", "Its end is missing: the sample is lost, late in the run if its header is whole."),
     _warning("animated_picture", "Only its first frame is seen."),
+    _warning(
+        "deep_picture", "More than eight bits: 65535 becomes white, so that a scan of twelve bits is nearly black."
+    ),
     _warning("tiny_picture", "It is blown up to the model's smallest size: the model sees a blur."),
     _warning("huge_picture", "Decoding it takes long and much memory, only to be scaled down."),
     _warning("extreme_shape", "Families squash such a thread, or refuse it (Qwen-VL beyond 200:1)."),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lading.conversation import Layout
 from lading.doctor.kinds import KINDS
 from lading.doctor.reading import forgiving_layout
-from lading.errors import CorpusError
+from lading.errors import CorpusError, LadingError
 from lading.records import Finding, SampleKey
 from lading.sources import Corpus, SourceConfig, open_source, source_configs
 from lading.sources.corpus import Source
@@ -61,14 +61,20 @@ def open_patient(
     format: str | None = None,  # noqa: A002 - what users call it
     media_dir: str | Path | None = None,
 ) -> Patient:
-    """Open a corpus, file by file. That the meta file itself cannot be read is not forgiven."""
+    """Open a corpus, file by file. That a meta file asks for what there is not (names, options) is not forgiven."""
     refuse_locked(meta)
     if not meta.exists():
         raise CorpusError(found=f"no file {meta}", wanted="a meta file or a data file", consequence="nothing was read")
     sources: list[Source] = []
     findings: list[Finding] = []
     lost: list[str] = []
-    for config in source_configs(meta, dataset_names, format=format, media_dir=media_dir):
+    try:
+        configs = source_configs(meta, dataset_names, format=format, media_dir=media_dir)
+    except CorpusError as error:
+        # Neither a list of data sets nor rows: whichever it was to be, it is one file that cannot be read.
+        broken = SourceConfig(name=meta.stem, file=meta)
+        configs, findings, lost = (), [_broken(broken, error)], [broken.name]
+    for config in configs:
         opened = _opened(config)
         if isinstance(opened, Finding):
             findings.append(opened)
@@ -87,8 +93,7 @@ def patient_of(meta: Path, corpus: Corpus, layouts: tuple[Layout, ...] = ()) -> 
         layouts = tuple(layout for layout, _ in found)
         for source, (_, error) in zip(corpus.sources, found, strict=True):
             if error is not None:
-                told = f"{error.found}; wanted {error.wanted}"
-                findings.append(_finding("unknown_format", source.config, told))
+                findings.append(_finding("unknown_format", source.config, _told(error)))
     return Patient(
         meta=meta,
         corpus=corpus,
@@ -116,7 +121,11 @@ def _broken(config: SourceConfig, error: CorpusError) -> Finding:
             return _finding("missing_file", config, "no such file")
         if config.file.is_file() and not config.file.stat().st_size:
             return _finding("empty_file", config, "0 bytes")
-    return _finding("unreadable_file", config, error.found + (f" [{error.where}]" if error.where else ""))
+    return _finding("unreadable_file", config, _told(error) + (f" [{error.where}]" if error.where else ""))
+
+
+def _told(error: LadingError) -> str:
+    return f"{error.found}; wanted {error.wanted}" if error.wanted else error.found
 
 
 def _finding(kind: str, config: SourceConfig, detail: str) -> Finding:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from lading.doctor.checks.signatures import HEAD, MEDIUM, content_of, promised, seems_cut
 from lading.doctor.digests import content_digest
@@ -18,6 +18,9 @@ from lading.media import audio, image, measure, video
 from lading.media.opening import name_of, readable
 from lading.records import AudioSize, ImageSize, MediaPart, Size, VideoSize
 
+if TYPE_CHECKING:
+    from PIL import Image
+
 TINY = 8
 """Pixels on the shorter side below which nothing can be recognised."""
 HUGE = 64_000_000
@@ -26,8 +29,8 @@ EXTREME = 50
 """A long side so many times the short one is a thread."""
 CUT: Mapping[MediaKind, str] = {"image": "truncated_picture", "video": "truncated_clip"}
 """What a medium without its end is called."""
-MAY_MOVE = ("gif", "webp", "png", "tiff")
-"""Kinds of pictures that may hold several."""
+MAY_BE_ODD = ("gif", "webp", "png", "tiff")
+"""Kinds of pictures that may hold several, or more than eight bits."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,8 +120,8 @@ def _picture(opened: Opened, size: Size) -> Iterator[Problem]:
         yield Problem("extreme_shape", f"{name} of {shape}")
     broken = list(_decoded(opened, CUT["image"], lambda: image.decode(opened.part)))
     yield from broken
-    if not broken and opened.content in MAY_MOVE and _moves(opened.part):
-        yield Problem("animated_picture", f"{name} holds several pictures")
+    if not broken and opened.content in MAY_BE_ODD:
+        yield from _odd(opened.part)
 
 
 def _clip(opened: Opened, size: Size) -> Iterator[Problem]:
@@ -158,14 +161,22 @@ def _decoded(opened: Opened, cut: str, decode: Callable[[], object]) -> Iterator
         yield Problem(broken if skip.reason == Reason.CORRUPT_MEDIA else refusal.kind, refusal.detail)
 
 
-def _moves(part: MediaPart) -> bool:
+def _odd(part: MediaPart) -> Iterator[Problem]:
+    """What of a whole picture the model does not see as its author does."""
     from PIL import Image
 
     with Image.open(readable(part)) as picture:
-        try:
-            picture.seek(1)
-        except (EOFError, OSError, SyntaxError, ValueError):
-            return False
+        if picture.mode.startswith("I") or picture.mode == "F":
+            yield Problem("deep_picture", f"{name_of(part)} of Pillow's mode {picture.mode}")
+        if _moves(picture):
+            yield Problem("animated_picture", f"{name_of(part)} holds several pictures")
+
+
+def _moves(picture: Image.Image) -> bool:
+    try:
+        picture.seek(1)
+    except (EOFError, OSError, SyntaxError, ValueError):
+        return False
     return True
 
 
