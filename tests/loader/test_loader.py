@@ -134,6 +134,9 @@ def test_a_cursor_into_another_plan_is_refused_and_the_difference_named(toy_meta
     assert other.state_dict() == here, "nothing was loaded"
     with pytest.raises(ConfigError, match="seed 0 where it is 7 here"):
         Loader(toy_meta, TOY, pack_size=512, seed=7).load_state_dict(state)
+    cut = Loader(toy_meta, TOY, pack_size=64, too_long="truncate")
+    with pytest.raises(ConfigError, match=r"other lengths of samples: .* or another too_long"):
+        Loader(toy_meta, TOY, pack_size=64).load_state_dict(cut.state_dict())
     for steps in (-1, 10_000):
         with pytest.raises(ConfigError, match=f"cursor to step {steps}"):
             other.load_state_dict({**here, "stretches": [{"world_size": 1, "steps": steps}]})
@@ -147,7 +150,7 @@ def test_a_changed_corpus_is_refused(tmp_path: Path) -> None:
     talks = tmp_path / "talks.jsonl"
     lines = talks.read_text().splitlines()
     talks.write_text("\n".join([*lines, lines[0]]) + "\n")
-    with pytest.raises(ConfigError, match="samples 30 where it is 31 here; lengths"):
+    with pytest.raises(ConfigError, match="samples 30 where it is 31 here; other lengths of samples"):
         Loader(meta, TOY, pack_size=512).load_state_dict(state)
 
 

@@ -14,7 +14,7 @@ from torch.distributed import distributed_c10d
 
 from lading.errors import ConfigError
 from lading.loader.config import LoaderConfig
-from lading.loader.state import made_of
+from lading.loader.state import DIGESTS, made_of
 from lading.plan.fingerprint import plan_fingerprint
 from lading.records import PackPlan
 
@@ -24,7 +24,7 @@ def agree_on(plan: PackPlan, config: LoaderConfig) -> None:
     if not _in_group(config.world_size):
         return
     own, facts = plan_fingerprint(plan), made_of(plan)
-    asked = {name: value for name, value in facts.items() if name not in ("lengths", "costs")}
+    asked = {name: value for name, value in facts.items() if name not in DIGESTS}
     name = f"lading/{plan.epoch}/{json.dumps(asked)}"
     # torch has no public way to the store that every process group brings along.
     store = distributed_c10d._get_default_store()

@@ -18,6 +18,12 @@ from lading.records import Dropped, PackPlan
 
 VERSION = 2
 
+DIGESTS: Mapping[str, str] = {
+    "lengths": "lengths of samples: other data or media, another processor or setting of it, or another too_long",
+    "costs": "costs of packs: another model, or work declared anew",
+}
+"""What a digest stands for, and why it may differ: by itself it says nothing to anybody."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cursor:
@@ -118,12 +124,11 @@ def differences(found: Mapping[str, int | str], here: Mapping[str, int | str]) -
     >>> differences({"seed": 1, "pack_size": 8}, {"seed": 2, "pack_size": 8})
     'seed 1 where it is 2 here'
     """
-    other = [
-        f"{name} {found.get(name)!r} where it is {value!r} here"
-        for name, value in here.items()
-        if found.get(name) != value
-    ]
-    return "; ".join(other)
+    other = [name for name, value in here.items() if found.get(name) != value]
+    return "; ".join(
+        f"other {DIGESTS[name]}" if name in DIGESTS else f"{name} {found.get(name)!r} where it is {here[name]!r} here"
+        for name in other
+    )
 
 
 def check_plan(plan: PackPlan, config: LoaderConfig, planning: Planning) -> PackPlan:
