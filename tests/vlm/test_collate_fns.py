@@ -258,6 +258,28 @@ def test_a_changed_processor_is_read_anew() -> None:
     assert collate_fns.default_collate_fn(examples()[:1], own)["image_grid_thw"].prod() <= 24
 
 
+@pytest.mark.parametrize(
+    ("name", "part", "setting", "value"),
+    [
+        ("qwen2_5_vl", "image_processor", "max_pixels", 4 * 28 * 28),
+        ("qwen3_vl", "image_processor", "max_pixels", 4 * 32 * 32),
+        ("internvl", "image_processor", "max_patches", 1),
+        ("smolvlm", "image_processor", "do_image_splitting", False),
+    ],
+)
+def test_any_setting_of_its_media_is_read_anew(name: str, part: str, setting: str, value: Any) -> None:
+    """A batch after a change is the batch of a processor that never was otherwise."""
+    talk = [{"conversation": [turn("user", picture(300, 200), "What?"), turn("assistant", "One.")]}]
+    changed, fresh = processor(name), processor(name)
+    before = collate_fns.default_collate_fn(talk, changed)
+    for own in (changed, fresh):
+        assert hasattr(getattr(own, part), setting) or setting == "max_pixels"
+        setattr(getattr(own, part), setting, value)
+    after, wanted = (collate_fns.default_collate_fn(talk, own) for own in (changed, fresh))
+    assert after["input_ids"].tolist() == wanted["input_ids"].tolist() != before["input_ids"].tolist()
+    assert torch.equal(after["pixel_values"], wanted["pixel_values"])
+
+
 def test_a_processor_of_another_family_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"a Qwen3VLProcessor, of Qwen3-VL; wanted a processor of Qwen2\.5-VL"):
         collate_fns.qwen2_5_collate_fn(examples(), processor("qwen3_vl"))

@@ -19,6 +19,8 @@ from lading.tensors import insert_unsaid
 
 logger = logging.getLogger(__name__)
 
+PARTS = ("image_processor", "video_processor", "feature_extractor")
+"""The parts of a processor whose settings decide about media."""
 
 _BORDERS: dict[tuple[int, str | None], tuple[str, Border]] = {}
 """By processor and family: what it looked like when it was read, and its border."""
@@ -27,7 +29,7 @@ _BORDERS: dict[tuple[int, str | None], tuple[str, Border]] = {}
 def border_of(processor: Any, family: str | None = None) -> Border:
     """A processor's border, read once: markers, pads and geometries are not derived again for every batch.
 
-    A processor that was changed since (another template, pad token or picture size) is read anew.
+    A processor that was changed since (another template, pad token, or any setting of its media) is read anew.
     """
     declared = for_processor(type(processor).__name__)
     if family is not None and declared is not None and declared.name != family:
@@ -47,10 +49,18 @@ def border_of(processor: Any, family: str | None = None) -> Border:
 def _looks(processor: Any) -> str:
     """What a border was read from, in short."""
     tokenizer = getattr(processor, "tokenizer", None)
-    sizes = [getattr(getattr(processor, name, None), "size", None) for name in ("image_processor", "video_processor")]
-    rates = [getattr(getattr(processor, "video_processor", None), name, None) for name in ("fps", "num_frames")]
-    template = getattr(processor, "chat_template", None) or getattr(tokenizer, "chat_template", None)
-    return repr((hash(str(template)), getattr(tokenizer, "pad_token_id", None), sizes, rates))
+    parts = [processor, *(getattr(processor, name, None) for name in PARTS)]
+    return repr(
+        (
+            *(getattr(tokenizer, name, None) for name in ("chat_template", "pad_token_id")),
+            *({name: value for name, value in vars(part).items() if _is_setting(value)} for part in parts if part),
+        )
+    )
+
+
+def _is_setting(value: object) -> bool:
+    """Whether it is a number, a text, a size …: no part with settings of its own, and no table made of settings."""
+    return not (hasattr(value, "from_pretrained") or hasattr(value, "__array__"))
 
 
 def conversations_of(examples: Sequence[Mapping[str, Any]]) -> list[Conversation]:
