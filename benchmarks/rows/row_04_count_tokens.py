@@ -32,7 +32,7 @@ ROW = Row(
         Figure(name="seconds_chinese", what="time, Chinese", unit="s"),
     ),
     rivals=(Rival(name="NeMo Automodel, its script's way", package="nemo-automodel", call="theirs"),),
-    repeats=3,
+    repeats=5,
     bound=(
         "by profile, Python's work on each sample: half of it to read its row and make records of it, a third to look "
         "its words up. The tokenizer is asked for one text of 256, to compare."
