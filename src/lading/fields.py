@@ -98,3 +98,12 @@ def row_count(name: str) -> str:
     'n_pixel_values_per_sample'
     """
     return f"n_{name}_per_sample"
+
+
+def is_count(name: str) -> bool:
+    """Whether it is a number for each sample that no model takes: of its media, or of its rows of one input.
+
+    >>> is_count("n_images_per_sample"), is_count(row_count("pixel_values")), is_count("pixel_values")
+    (True, True, False)
+    """
+    return name.startswith("n_") and name.endswith("_per_sample")

@@ -11,11 +11,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
-from torch.utils.data import DataLoader, DistributedSampler
+from torch.utils.data import DataLoader, DistributedSampler, Subset
 
 from lading import toy
 from lading.collate.masks import additive, block_causal
 from lading.errors import ConfigError, TooManyFailures, UnknownName
+from lading.fields import is_count
 from lading.ledger import Ledger
 from lading.loader import Samples, read_processor
 from lading.loader.encoder import as_inputs
@@ -496,6 +497,47 @@ def test_exact_lengths_may_be_asked_for(wrapper: PreTokenizedDatasetWrapper) -> 
     assert neat_pack_dataset_vlm(robust, PACK, **asked).bins == exact
     assert neat_pack_dataset_vlm(robust, PACK, **asked, ds_raw=examples).bins == exact
     assert neat_pack_dataset_vlm(wrapper, PACK, exact_lengths=False).bins != exact
+
+
+def test_wrappers_that_change_no_sample_are_looked_through(wrapper: PreTokenizedDatasetWrapper) -> None:
+    """Exact lengths, three-way positions and counts are those of the samples, whoever chose or guards them."""
+    chosen = list(range(1, len(wrapper), 2))
+    plain = neat_pack_dataset_vlm(wrapper, PACK)
+    for dataset, places in (
+        (RobustDatasetWrapper(wrapper), range(len(wrapper))),
+        (Subset(wrapper, chosen), chosen),
+        (Subset(RobustDatasetWrapper(Subset(wrapper, chosen)), range(3, len(chosen))), chosen[3:]),
+    ):
+        packed = neat_pack_dataset_vlm(dataset, PACK)
+        if len(places) == len(wrapper):
+            assert packed.bins == plain.bins
+        pack, members = packed[0], packed.bins[0]
+        wanted = [wrapper[places[place]]["input_ids"][:-1].tolist() for place in members]
+        assert documents(pack) == wanted
+        assert pack["position_ids"].shape[0] == 3
+        assert any(map(is_count, pack))
+        assert packed.samples.key(2).where == wrapper.key(places[2]).where
+
+
+def test_that_lengths_are_guessed_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    class Elsewhere:
+        """A wrapper that nobody knows."""
+
+        def __init__(self, dataset: Any) -> None:
+            self.dataset = dataset
+
+        def __len__(self) -> int:
+            return len(self.dataset)
+
+        def __getitem__(self, index: int) -> Any:
+            return self.dataset[index]
+
+    examples = [{"conversation": [{"role": "user", "content": "Hm? " * 9}]}] * 3
+    neat_pack_dataset_vlm(Elsewhere(examples), 100)
+    assert "lengths of a Elsewhere are estimated" in caplog.text
+    caplog.clear()
+    neat_pack_dataset_vlm(Elsewhere(examples), 100, ds_raw=examples)
+    assert "estimated" not in caplog.text, "it was asked for"
 
 
 def test_estimates_as_the_page_says() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +148,41 @@ def test_packs_of_the_front_door_reach_the_right_microbatch(toy_samples: Samples
     chunks = prepare_vlm_media_for_pp(batch, 2, 2)[VLM_PP_MEDIA_KEY]
     assert len(chunks["image_grid_thw"][0]) == 2
     assert chunks["image_grid_thw"][1] is None
+
+
+@pytest.mark.parametrize("family", toy.recipes())
+def test_every_family_of_packs_reaches_the_right_microbatch(family: str, toy_meta: Path) -> None:
+    """Tiles of two pictures in one row and of one in the other, and none of a third: by what packs carry."""
+    from lading.microbatch import MEDIA_KEYS
+    from lading.vlm.datasets import PreTokenizedDatasetWrapper, make_meta_dataset
+    from lading.vlm.neat_packing_vlm import PackedDatasetWrapper
+    from lading.vlm.pp_media import VLM_PP_MEDIA_KEY, prepare_vlm_media_for_pp
+
+    wrapper = PreTokenizedDatasetWrapper(make_meta_dataset(toy_meta), toy.processor(family))
+    packed = PackedDatasetWrapper(wrapper, [[0, 50, 1], [26, 51], [52]], pack_size=4000)
+    packs = [packed[number] for number in range(3)]
+    batch = neat_packed_vlm_collater(packs, attn_implementation="flash_attention_2")
+    chunks = prepare_vlm_media_for_pp(batch, 3, 3)[VLM_PP_MEDIA_KEY]
+    assert any(name in chunks for name in MEDIA_KEYS)
+    for name, own in chunks.items():
+        for pack, piece in zip(packs, own, strict=True):
+            assert (piece is None) == (name not in pack)
+            if piece is not None:
+                # In a batch, tiles are padded to as many as any picture has.
+                assert torch.equal(piece[tuple(map(slice, pack[name].shape))], pack[name])
+                assert len(piece) == len(pack[name])
+
+
+@pytest.mark.parametrize("family", ["gemma3", "gemma4", "step3p7"])
+def test_text_alone_does_not_hide_that_layers_differ(family: str, toy_meta: Path) -> None:
+    from lading.vlm.datasets import PreTokenizedDatasetWrapper, make_meta_dataset
+    from lading.vlm.neat_packing_vlm import PackedDatasetWrapper
+
+    wrapper = PreTokenizedDatasetWrapper(make_meta_dataset(toy_meta), toy.processor(family))
+    pack = PackedDatasetWrapper(wrapper, [[50, 51]], pack_size=4000)[0]
+    assert not any(name.startswith("pixel") for name in pack)
+    with pytest.raises(ConfigError, match="without layers"):
+        neat_packed_vlm_collater([pickle.loads(pickle.dumps(pack))])
 
 
 def test_a_model_whose_layers_differ_gets_a_mask_for_each() -> None:

@@ -103,6 +103,20 @@ def document_counts(documents: Sequence[Document], fields: Mapping[str, Field]) 
     return counts
 
 
+def sample_counts(document: Document, fields: Mapping[str, Field]) -> dict[str, Tensor]:
+    """What one document adds to the counts of the row it is packed into: a number [1] each."""
+    counts = document_counts([document], fields)
+    # Tiles are counted by picture; what adds up over documents is how many rows they have in all. And a row of packs
+    # has as many groups as it has documents with pictures, where a row of the batch has one.
+    tiled = counts.pop("n_tiles_per_image", None) is not None
+    rows = {
+        name: extent(document, field)
+        for name, field in fields.items()
+        if field.unit == "group" or (tiled and field.axis == "image_patch")
+    }
+    return counts | {row_count(name): torch.tensor([number]) for name, number in rows.items() if number}
+
+
 def shift_batch(batch: Mapping[str, Any]) -> dict[str, Any]:
     """The one shift: labels lose their first place, everything that runs along with them its last.
 

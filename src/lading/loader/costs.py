@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, cast
 
 from lading.errors import ConfigError
 from lading.ledger import too_long
-from lading.loader.encoder import Encoder
 from lading.loader.retry import Named
 from lading.loader.samples import Samples
-from lading.records import Conversation, Dropped, Encoded, SampleKey
+from lading.loader.tokenising import Tokenising, tokenising
+from lading.records import Conversation, Dropped, SampleKey
 from lading.sources import Corpus
 from lading.tokenise import Outline
 
@@ -26,27 +26,6 @@ class Cost:
     media: int
     shifted: int
     exact: bool = True
-
-
-@runtime_checkable
-class Tokenising(Protocol):
-    """A data set that tokenises conversations, and can show them before it does (`PreTokenizedDatasetWrapper`)."""
-
-    encoder: Encoder
-
-    def __len__(self) -> int: ...
-
-    def key(self, place: int, /) -> SampleKey:
-        """The name of a sample."""
-        ...
-
-    def conversation(self, index: int, /) -> Conversation:
-        """What a sample says."""
-        ...
-
-    def encoded(self, index: int, /) -> Encoded:
-        """A sample, tokenised."""
-        ...
 
 
 class _Places:
@@ -80,10 +59,10 @@ def exact_costs(dataset: Any) -> list[Cost | Dropped] | None:
     samples: Samples
     if isinstance(dataset, Samples):
         samples, most = dataset, None
-    elif isinstance(dataset, Tokenising):
-        corpus = cast("Corpus", _Places(dataset))
-        samples = _TokenisingSamples(corpus=corpus, border=dataset.encoder.border, dataset=dataset)
-        most = dataset.encoder.max_length
+    elif (own := tokenising(dataset)) is not None:
+        corpus = cast("Corpus", _Places(own))
+        samples = _TokenisingSamples(corpus=corpus, border=own.encoder.border, dataset=own)
+        most = own.encoder.max_length
     else:
         return None
     places = range(len(samples))
@@ -140,8 +119,9 @@ def name_of(dataset: Any, place: int) -> SampleKey:
     >>> str(name_of(["a", "b"], 1))
     'list#1 (list[1])'
     """
-    if isinstance(dataset, Named):
-        return replace(dataset.key(place), index=place)
+    named = tokenising(dataset) or dataset
+    if isinstance(named, Named):
+        return replace(named.key(place), index=place)
     source = type(dataset).__name__
     return SampleKey(index=place, source=source, where=f"{source}[{place}]")
 

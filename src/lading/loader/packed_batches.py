@@ -16,9 +16,10 @@ from lading.collate.masks import (
     sight,
 )
 from lading.errors import ConfigError, UnknownName
-from lading.families import all_families, table_for
+from lading.families import all_families, find, table_for
 from lading.family import LayerSight
-from lading.fields import COUNT_NAMES, SEQUENCE_FIELDS
+from lading.fields import SEQUENCE_FIELDS, is_count
+from lading.loader.packed_samples import PackInputs
 from lading.tensors import join, pad, stack
 
 TYPES = ("mm_token_type_ids", "token_type_ids")
@@ -59,7 +60,8 @@ def collate_packed(
     }
     media = [{name: value for name, value in pack.items() if _is_medium(name, value)} for pack in batch]
     names = {name for part in media for name in part}
-    _refuse_one_mask_for_all(names | {name for name in TYPES if name in present}, attn_implementation, layers)
+    if layers is None and attn_implementation != "flash_attention_2":
+        _refuse_one_mask_for_all(batch, names | {name for name in TYPES if name in present})
     collated |= join(media, table_for(names) if names else {})
     documents = collated.pop("attention_mask")
     types = next((collated[name] for name in TYPES if name in collated), None)
@@ -78,19 +80,17 @@ def _own(pack: Mapping[str, Any], name: str) -> torch.Tensor:
 
 def _counts(batch: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
     """How many media each row has: the sum over its documents, where packs carry it."""
-    names = [name for name in COUNT_NAMES.values() if any(name in pack for pack in batch)]
+    names = dict.fromkeys(name for pack in batch for name in pack if is_count(name))
     return {name: torch.tensor([int(pack[name].sum()) if name in pack else 0 for pack in batch]) for name in names}
 
 
-def _refuse_one_mask_for_all(names: set[str], implementation: str, layers: object) -> None:
+def _refuse_one_mask_for_all(batch: list[dict[str, Any]], names: set[str]) -> None:
     """One dense mask would take the place of the windows of a model whose layers see differently."""
-    fitting = [family for family in all_families() if names and names <= set(family.table)]
-    if (
-        fitting
-        and all(family.layers for family in fitting)
-        and layers is None
-        and implementation != "flash_attention_2"
-    ):
+    told = {pack.family for pack in batch if isinstance(pack, PackInputs) and pack.family}
+    fitting = [find(name) for name in sorted(told)]
+    # Packs of somebody else's making do not say; what their media are called may.
+    fitting = fitting or [family for family in all_families() if names and names <= set(family.table)]
+    if fitting and all(family.layers for family in fitting):
         raise ConfigError(
             found=f"packs of {' or '.join(family.title for family in fitting)} without layers",
             wanted="layers=read_layers(family, model.config, 'mask'), from lading.loader.border",
@@ -110,7 +110,7 @@ def _width(batch: list[dict[str, Any]], max_length: int | None) -> int:
 
 
 def _is_medium(name: str, value: object) -> bool:
-    return name not in SEQUENCE_FIELDS and not name.startswith("n_") and isinstance(value, torch.Tensor)
+    return name not in SEQUENCE_FIELDS and not is_count(name) and isinstance(value, torch.Tensor)
 
 
 def _masks(

@@ -13,19 +13,26 @@ import torch
 import torch.distributed as distributed
 from numpy.typing import NDArray
 
+from lading.collate.pages import sample_counts
 from lading.errors import ConfigError, Reason, SkipSample
-from lading.fields import COUNT_NAMES
 from lading.ledger import Ledger
-from lading.loader.costs import Tokenising, name_of
+from lading.loader.costs import name_of
 from lading.loader.encoder import as_inputs
 from lading.loader.journal import Journal
 from lading.loader.retry import Replacing
+from lading.loader.tokenising import tokenising
 from lading.plan.vt_order import alike_bins, block_order
 from lading.records import Dropped, SampleKey
 
 logger = logging.getLogger(__name__)
 
 Sample = dict[str, Any]
+
+
+class PackInputs(Sample):
+    """The tensors of one pack by name, and the name of the family they are made for: text alone does not show it."""
+
+    family: str | None = None
 
 
 class ShiftedSamples(Replacing):
@@ -46,11 +53,10 @@ class ShiftedSamples(Replacing):
 
     def fetch(self, index: int) -> Sample:
         """The sample itself, not a stand-in that its data set would draw: that one may be longer than planned."""
-        if isinstance(self.dataset, Tokenising):
-            encoded = self.dataset.encoded(index)
-            counts = {name: len(encoded.document.footprints(kind)) for kind, name in COUNT_NAMES.items()}
+        if (own := tokenising(self.dataset)) is not None:
+            encoded = own.encoded(index)
             inputs = as_inputs(encoded)
-            inputs.update({name: torch.tensor([count]) for name, count in counts.items() if count})
+            inputs.update(sample_counts(encoded.document, own.encoder.border.family.table))
             return self.prepare(inputs)
         sample = self.dataset.fetch(index) if isinstance(self.dataset, Replacing) else self.dataset[index]
         return self.prepare(sample)

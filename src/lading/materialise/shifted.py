@@ -10,17 +10,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from lading.errors import ConfigError, Reason, SkipSample, UnknownName
-from lading.fields import COUNT_NAMES, IGNORE_INDEX, SEQUENCE_FIELDS, Field
+from lading.fields import IGNORE_INDEX, SEQUENCE_FIELDS, Field, is_count
 from lading.tensors import join, shift
-
-COUNTS: Final[Mapping[str, Field]] = {name: Field(axis="sample") for name in COUNT_NAMES.values()}
-"""Where a sample says how many media it has."""
 
 RopeIndex = Callable[..., Any]
 """`get_rope_index` of a model."""
@@ -84,8 +81,8 @@ def _checked(sample: Mapping[str, Any], media_keys: Collection[str], has_mrope: 
     """The sample's tensors; what is missing, strange, or of another length is said."""
     given = {name: value for name, value in sample.items() if value is not None}
     for name in given:
-        if name not in SEQUENCE_FIELDS and name not in COUNTS and name not in media_keys:
-            raise UnknownName(kind="key of a sample", name=str(name), known=(*SEQUENCE_FIELDS, *COUNTS, *media_keys))
+        if not (name in SEQUENCE_FIELDS or name in media_keys or is_count(name)):
+            raise UnknownName(kind="key of a sample", name=str(name), known=(*SEQUENCE_FIELDS, *media_keys))
     if not {"input_ids", "labels"} <= set(given):
         raise ConfigError(
             found=f"a sample with {', '.join(given) or 'nothing'}", wanted="input_ids and labels", where="packing"
@@ -126,7 +123,8 @@ def join_samples(
         )
     names = dict.fromkeys(name for sample in samples for name in sample)
     parts = [_part(sample, place, names, has_mrope) for place, sample in enumerate(samples, start=1)]
-    return join(parts, {**fields, **SEQUENCE_FIELDS, **COUNTS})
+    counts = {name: Field(axis="sample") for name in names if is_count(name)}
+    return join(parts, {**fields, **SEQUENCE_FIELDS, **counts})
 
 
 def _part(sample: Mapping[str, Tensor], place: int, names: Iterable[str], has_mrope: bool) -> dict[str, Tensor]:
@@ -135,7 +133,7 @@ def _part(sample: Mapping[str, Tensor], place: int, names: Iterable[str], has_mr
     mask = sample.get("attention_mask", torch.ones_like(ids))
     # Where one sample says what its tokens are, or how many media it has, one that does not is text alone.
     text = {name: torch.zeros_like(ids) for name in names if name in SEQUENCE_FIELDS}
-    none = {name: torch.zeros(1, dtype=torch.long) for name in names if name in COUNTS}
+    none = {name: torch.zeros(1, dtype=torch.long) for name in names if is_count(name)}
     return {
         **text,
         **none,

@@ -23,14 +23,15 @@ from torch import Tensor
 
 from lading import families
 from lading.errors import ConfigError, Reason, UnknownName
-from lading.fields import SEQUENCE_FIELDS, Field
+from lading.fields import SEQUENCE_FIELDS, Field, is_count
 from lading.ledger import Ledger, too_long
 from lading.lengths import estimate as guess
-from lading.loader.costs import Cost, Tokenising, described, exact_costs, name_of, quick_costs, refuse_long
+from lading.loader.costs import Cost, described, exact_costs, name_of, quick_costs, refuse_long
 from lading.loader.encoder import SampleInputs
-from lading.loader.packed_samples import PackedSamples, ShiftedSamples
+from lading.loader.packed_samples import PackedSamples, PackInputs, ShiftedSamples
+from lading.loader.tokenising import tokenising
 from lading.materialise.positions import ThreeWay, document_positions
-from lading.materialise.shifted import COUNTS, join_samples, rope_positions, shift_sample
+from lading.materialise.shifted import join_samples, rope_positions, shift_sample
 from lading.microbatch import MEDIA_KEYS as MEDIA_TABLE
 from lading.plan.vt_order import alike_bins, plan_bins
 from lading.records import Dropped
@@ -137,7 +138,7 @@ def _build_packed_vlm_sample(
 
 
 def _fields_of(samples: Sequence[Mapping[str, Any]]) -> Mapping[str, Field]:
-    names = {name for sample in samples for name in sample if name not in SEQUENCE_FIELDS and name not in COUNTS}
+    names = {name for sample in samples for name in sample if not (name in SEQUENCE_FIELDS or is_count(name))}
     try:
         return families.table_for(names)
     except UnknownName:
@@ -158,6 +159,12 @@ def _prepared(
     else:
         return _shift_sample(sample, media_tokens=media_tokens)
     return _shift_sample({**sample, "position_ids": positions}, has_mrope=True, media_tokens=media_tokens)
+
+
+def _pack_of(family: str | None, samples: list[dict[str, Any]], **options: Any) -> PackInputs:
+    pack = PackInputs(_build_packed_vlm_sample(samples, **options))
+    pack.family = family
+    return pack
 
 
 class PackedDatasetWrapper(PackedSamples):
@@ -183,7 +190,8 @@ class PackedDatasetWrapper(PackedSamples):
     ) -> None:
         self.inner_dataset, self.padding_idx, self.get_rope_index = inner_dataset, padding_idx, get_rope_index
         self.has_mrope = get_rope_index is not None
-        border = inner_dataset.encoder.border if isinstance(inner_dataset, Tokenising) else None
+        own = tokenising(inner_dataset)
+        border = own.encoder.border if own else None
         pads = border.tokeniser.pads if border else ()
         three_way = border.three_way if border else None
         prepare = partial(_prepared, get_rope_index=get_rope_index, three_way=three_way, media_tokens=pads)
@@ -191,7 +199,9 @@ class PackedDatasetWrapper(PackedSamples):
             "has_mrope": self.has_mrope or three_way is not None,
             "fields": border.family.table if border else None,
         }
-        build = partial(_build_packed_vlm_sample, pack_size=pack_size, padding_idx=padding_idx, **options)
+        build = partial(
+            _pack_of, border.family.name if border else None, pack_size=pack_size, padding_idx=padding_idx, **options
+        )
         samples = ShiftedSamples(inner_dataset, prepare, max_retries=max_retries, seed=seed, ledger=ledger)
         super().__init__(samples, bins, pack_size, build, left_out=left_out)
 
@@ -260,4 +270,11 @@ def _costs(dataset: Any, ds_raw: Any, processor: Any, exact: bool | None) -> Seq
         "image_cfg": LengthGroupedSampler._extract_image_config(processor),
         "video_cfg": LengthGroupedSampler._extract_video_config(processor),
     }
-    return quick_costs(examples, partial(_estimate_sample_length, **known, return_media_tokens=True), _shift_sample)
+    costs = quick_costs(examples, partial(_estimate_sample_length, **known, return_media_tokens=True), _shift_sample)
+    if exact is None and ds_raw is None and not all(cost.exact for cost in costs):
+        logger.warning(
+            "lengths of a %s are estimated, so that some samples may find no room in their packs; a "
+            "PreTokenizedDatasetWrapper knows them, and exact_lengths=True with a processor counts them",
+            type(dataset).__name__,
+        )
+    return costs
