@@ -17,7 +17,7 @@ from lading.sources import Corpus
 from lading.tokenise import Outline
 from lading.tokenise.labels import token_span
 from lading.tokenise.word_pattern import ALPHABET, Unknown, cuts_before_spaces, word_pattern
-from lading.tokenise.words import Words, read_words
+from lading.tokenise.words import COMPARED, Words, read_words
 from tests.support.shared import processor_folder
 
 BY_WORDS = ("internvl3", "kimi_k25", "llava_onevision", "phi4_mm", "qwen2_5_vl", "qwen3_omni", "qwen3_vl", "smolvlm")
@@ -119,6 +119,13 @@ def test_media_are_counted_and_never_trained_on_wherever_they_stand() -> None:
     assert tokeniser.lengths(sized) == [outline.length]
     assert tokeniser.words.trusted, "it was not the tokenizer that set it right"
     assert outline.length.images == 2
+
+
+def test_words_are_believed_when_so_many_were_compared_and_not_before() -> None:
+    words = read_processor(toy.processor("qwen2_5_vl")).tokeniser.words
+    assert words is not None
+    compared = [len(words.to_compare(range(texts))) for texts in (1, 1, 40, 40, 40, 3)]
+    assert compared == [1, 1, 40, COMPARED - 42, 1, 1]
 
 
 def test_a_wrong_count_is_found_out(caplog: pytest.LogCaptureFixture) -> None:

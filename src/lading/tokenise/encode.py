@@ -159,7 +159,7 @@ class Tokeniser:
         """Some of the lengths with those of the tokenizer; where they differ, words are not counted any more."""
         assert self.words is not None
         places = [place for place, length in enumerate(counted) if length is not None]
-        chosen = places[: self.words.to_compare()]
+        chosen = self.words.to_compare(places)
         outlined = self.outline([sized[place] for place in chosen])
         if any(
             not isinstance(own, Outline) or own.length != counted[place]

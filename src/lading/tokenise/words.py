@@ -16,13 +16,14 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from lading.tokenise.word_pattern import ALPHABET, Unknown, cuts_before_spaces, word_pattern
 
 logger = logging.getLogger(__name__)
 
 Span = tuple[int, int]
+T = TypeVar("T")
 
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 """The pattern of a byte-level tokenizer that names none."""
@@ -106,11 +107,11 @@ class Words:
         """The tokenizer's own first token, and how many it adds to a text that does not begin with it."""
         self.trusted, self._compared = True, 0
 
-    def to_compare(self) -> int:
-        """How many of the next texts to compare with the tokenizer's own words: many at first, then one at a time."""
-        wanted = COMPARED if self._compared < COMPARED else 1
-        self._compared += wanted
-        return wanted
+    def to_compare(self, texts: Sequence[T]) -> Sequence[T]:
+        """Those of these texts to compare with the tokenizer's own words: all at first, then one at a time."""
+        chosen = texts[: max(1, COMPARED - self._compared)]
+        self._compared += len(chosen)
+        return chosen
 
     def distrust(self) -> None:
         """Leave everything to the tokenizer from now on, and say so."""
