@@ -71,6 +71,43 @@ distributed.destroy_process_group()
 """
 
 
+TWO_CORPORA = """
+import sys
+import torch.distributed as distributed
+from lading import Loader
+one, other, folder, rank = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
+distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
+if rank == 0:
+    Loader(one, "toy:qwen2_5_vl", pack_size=300, world_size=1, rank=0)
+    Loader(one, "toy:qwen2_5_vl", pack_size=300), Loader(other, "toy:qwen2_5_vl", pack_size=300)
+distributed.barrier()
+if rank == 1:
+    Loader(one, "toy:qwen2_5_vl", pack_size=300), Loader(other, "toy:qwen2_5_vl", pack_size=300)
+    print("agreed")
+distributed.barrier()
+distributed.destroy_process_group()
+"""
+
+
+@pytest.mark.slow
+def test_two_corpora_of_as_many_samples_are_no_disagreement(tmp_path: Path) -> None:
+    """Those for training and for validation, say."""
+    rows = toy.write_corpus(tmp_path / "corpus", samples=30).with_name("talks.jsonl").read_text().splitlines()
+    halves = [tmp_path / "corpus" / name for name in ("train.jsonl", "validation.jsonl")]
+    for half, path in enumerate(halves):
+        path.write_text("".join(row + "\n" for row in rows[half::2][: len(rows) // 2]))
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", TWO_CORPORA, *map(str, halves), str(tmp_path), str(rank)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    said = [process.communicate(timeout=240)[0] for process in processes]
+    assert "agreed" in said[1]
+
+
 @pytest.mark.slow
 def test_ranks_that_planned_otherwise_are_told(tmp_path: Path) -> None:
     """A picture that only one rank could not read would give it other packs."""

@@ -3,11 +3,15 @@
 Each rank counts and plans for itself. A picture that one of them could not read for a moment would give it other packs:
 samples trained on twice or never, and ranks out of step. So every rank says in the process group's store what it
 planned and looks at what the others said by then. Nobody waits for anybody: whoever comes last has seen all.
+
+Ranks make their loaders in the same order, so each is known by its number: those of training and of validation data
+may be alike in everything that is said of them but their lengths.
 """
 
 from __future__ import annotations
 
 import json
+from itertools import count
 
 import torch.distributed as distributed
 from torch.distributed import distributed_c10d
@@ -18,14 +22,27 @@ from lading.loader.state import DIGESTS, made_of
 from lading.plan.fingerprint import plan_fingerprint
 from lading.records import PackPlan
 
+_NUMBERS = count()
 
-def agree_on(plan: PackPlan, config: LoaderConfig) -> None:
-    """Say what this rank planned, under a name that is the same for all; raise where another planned something else."""
-    if not _in_group(config.world_size):
-        return
+
+class Agreement:
+    """What the ranks' loaders of one number say to each other."""
+
+    def __init__(self) -> None:
+        self._number: int | None = None
+
+    def on(self, plan: PackPlan, config: LoaderConfig) -> None:
+        """Say what this rank planned; raise where another planned something else."""
+        if _in_group(config.world_size):
+            # Only now: a loader that one rank makes for itself is none of theirs.
+            self._number = next(_NUMBERS) if self._number is None else self._number
+            _agree(plan, config, self._number)
+
+
+def _agree(plan: PackPlan, config: LoaderConfig, number: int) -> None:
     own, facts = plan_fingerprint(plan), made_of(plan)
     asked = {name: value for name, value in facts.items() if name not in DIGESTS}
-    name = f"lading/{plan.epoch}/{json.dumps(asked)}"
+    name = f"lading/{number}/{plan.epoch}/{json.dumps(asked)}"
     # torch has no public way to the store that every process group brings along.
     store = distributed_c10d._get_default_store()
     store.set(f"{name}/{config.rank}", json.dumps({"plan": own, "made_of": facts}))

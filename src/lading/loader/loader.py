@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader
 from lading.errors import ConfigError, CorpusError, LadingError, TooManyFailures
 from lading.ledger import Ledger
 from lading.loader.accounts import merged_ledger
-from lading.loader.agreement import agree_on
+from lading.loader.agreement import Agreement
 from lading.loader.ahead import Ahead
 from lading.loader.border import load_processor, read_layers, read_processor
 from lading.loader.config import LoaderConfig
@@ -90,7 +90,7 @@ class Loader:
             self.samples, self.lengths = self._planning.samples, self._planning.lengths
         self._given = None if plan is None else check_plan(load_plan(plan, check=True), self.config, self._planning)
         self._latest = self._given
-        self._carries_on = False
+        self._carries_on, self._agreement = False, Agreement()
         self._begin(self.config.epoch)
         self._refuse_empty_plan()
 
@@ -256,7 +256,7 @@ class Loader:
 
     def _stand(self, epoch: Epoch, *, carries_on: bool) -> None:
         self._epoch, self.config, self._carries_on = epoch, epoch.config, carries_on
-        agree_on(epoch.plan, self.config)
+        self._agreement.on(epoch.plan, self.config)
 
     def _refuse_failures(self) -> None:
         failed = self._epoch.failed
