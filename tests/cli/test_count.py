@@ -4,12 +4,18 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from lading import toy
+from lading import media, toy
+from lading.cli.app import app
 from lading.lengths.estimate import estimate
 from lading.loader import Samples, read_processor
+from lading.loader.config import DECODE_SECONDS
 from lading.loader.examples import CorpusReader
 from lading.loader.layouts import source_layouts
+from lading.media import image
+from lading.media.deadline import seconds_left
+from lading.records import MediaPart, Size
 from lading.sources import open_corpus
 from tests.cli.test_commands import lading
 
@@ -67,6 +73,24 @@ def test_an_annotated_copy_estimates_exactly(faulty: Path, tmp_path: Path) -> No
             assert "_text_tokens" not in example
     clip = read(copy.row(copy.ends[1]))["mm_inputs_meta"]["videos_meta"][0]
     assert clip[4] == pytest.approx(clip[0] / clip[3])
+
+
+@pytest.mark.parametrize("command", [["count"], ["plan", "--pack-size", "300"]])
+def test_a_medium_may_take_only_so_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]) -> None:
+    left: list[float | None] = []
+
+    def timed(part: MediaPart) -> Size:
+        if isinstance(part.reference, str):  # and not what a processor is shown when it is read
+            left.append(seconds_left("a picture"))
+        return image.measure(part)
+
+    monkeypatch.setitem(media._SIZES, "image", timed)
+    monkeypatch.setenv("LADING_CACHE", str(tmp_path / "cache"))
+    meta = toy.write_corpus(tmp_path, samples=20)
+    done = CliRunner().invoke(app, [*command, str(meta), "--processor", "toy:qwen2_5_vl"])
+    assert done.exit_code == 0, done.output
+    assert left
+    assert all(own is not None and own <= DECODE_SECONDS for own in left)
 
 
 def test_a_copy_does_not_take_the_place_of_its_data(faulty: Path) -> None:

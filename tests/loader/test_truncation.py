@@ -130,6 +130,8 @@ def test_strict_raises_only_what_cannot_be_cut(tmp_path: Path, samples: Samples)
     file = tmp_path / "talks.jsonl"
     with pytest.raises(SkipSample, match=r"no answer that ends .*talks\.jsonl:2"):
         Loader(file, TOY, pack_size=100, too_long="truncate", strict=True)
+    with pytest.raises(SkipSample, match=r"^found \d+ tokens; wanted at most the pack size, 100 \["):
+        Loader(file, TOY, pack_size=100, strict=True)
     lines = file.read_text().splitlines(keepends=True)
     file.write_text("".join(lines[:1] + lines[2:]))
     loader = Loader(file, TOY, pack_size=100, too_long="truncate", strict=True)

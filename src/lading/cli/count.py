@@ -14,9 +14,11 @@ from rich.table import Table
 from lading.cli.data import DatasetNames, FormatName, MediaFolder, formats, opened, print_formats
 from lading.cli.show import check_writable, console, print_json, remark
 from lading.loader import Samples, load_processor, read_processor
+from lading.loader.config import DECODE_SECONDS
 from lading.loader.counting import Count, Counting
 from lading.loader.counting.annotated_copy import write_annotated
 from lading.loader.skip import SkipPolicy
+from lading.loader.watchdog import Watchdog
 from lading.records import COLUMNS, LengthTable
 
 SHOWN = 5
@@ -48,7 +50,7 @@ def count(
     check_writable(annotate / "rows" if annotate is not None else None)
     border = read_processor(load_processor(processor), family)
     corpus = opened(meta, format_name, media_dir, dataset)
-    samples = Samples(corpus=corpus, border=border, policy=SkipPolicy(strict=strict))
+    samples = Samples(corpus=corpus, border=border, policy=SkipPolicy(strict=strict, watchdog=Watchdog(DECODE_SECONDS)))
     if not as_json:
         print_formats(corpus, samples.layouts)
     started = time.monotonic()

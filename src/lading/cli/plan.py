@@ -17,6 +17,7 @@ from lading.loader import LoaderConfig, Samples, load_processor, read_processor
 from lading.loader.accounts import open_books
 from lading.loader.planning import Planning
 from lading.loader.skip import SkipPolicy
+from lading.loader.watchdog import Watchdog
 from lading.plan import plan_stats
 from lading.plan.file import save_plan
 from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
@@ -66,7 +67,9 @@ def plan(
     started = time.monotonic()
     border = read_processor(load_processor(processor), family)
     corpus = opened(meta, format_name, media_dir, dataset)
-    samples = Samples(corpus=corpus, border=border, policy=SkipPolicy(strict=strict))
+    samples = Samples(
+        corpus=corpus, border=border, policy=SkipPolicy(strict=strict, watchdog=Watchdog(config.decode_seconds))
+    )
     if not as_json:
         print_formats(corpus, samples.layouts)
     planning = Planning.of(samples, samples.count(cache=True), config)

@@ -23,7 +23,7 @@ def open_books(samples: Samples, table: LengthTable, plan: PackPlan) -> Ledger:
     for index in plan.too_long.tolist():
         entry = too_long(samples.corpus.key(index), int(table.tokens[index]), plan.pack_size)
         if samples.policy.strict:
-            raise SkipSample(entry.reason, found=entry.detail, where=entry.key.where)
+            raise SkipSample(entry.reason, found=entry.detail.removeprefix("found "), where=entry.key.where)
         ledger.dropped(entry)
     return ledger
 

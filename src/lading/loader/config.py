@@ -35,6 +35,7 @@ CHOICES: Final = {
     "too_long": TOO_LONG,
 }
 """Options that are one of a few names."""
+DECODE_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,7 +77,7 @@ class LoaderConfig:
     """Raise at the first bad sample instead of writing it into the ledger."""
     max_failures: int = 100
     """How many samples may fail after they were counted and planned, before the run stops."""
-    decode_seconds: float | None = 60.0
+    decode_seconds: float | None = DECODE_SECONDS
     """How long a sample may take to be read, before it is given up by name (see `docs/workers.md`); `None`: forever."""
     fixed_length: bool = False
     """Pad every row to `pack_size`, for compiled models."""
