@@ -124,6 +124,10 @@ def start(given: object, answer: Answer, number: int, how: Start = USUAL) -> lis
     return [New(parcel) for _ in range(number)]
 
 
+GONE = (EOFError, BrokenPipeError, ConnectionResetError)
+"""What a child meets whose parent is no more: while it reads, or while it answers."""
+
+
 def _live(given: object, answer: Answer, pipe: Connection, others: list[Connection]) -> None:
     """The life of a copy."""
     import torch
@@ -136,7 +140,7 @@ def _live(given: object, answer: Answer, pipe: Connection, others: list[Connecti
     torch.set_num_threads(1)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     _settle()
-    with suppress(EOFError):
+    with suppress(*GONE):
         while True:
             pipe.send(answer(given, pipe.recv()))
 
@@ -146,7 +150,7 @@ def serve() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     _settle()
     given, answer = pickle.load(sys.stdin.buffer)
-    with suppress(EOFError):
+    with suppress(*GONE):
         while True:
             pickle.dump(answer(given, pickle.load(sys.stdin.buffer)), answers)
             answers.flush()
