@@ -16,15 +16,19 @@ Cache = bool | str | os.PathLike[str] | None
 """Whether something is kept, or the folder it is kept in."""
 
 
-def cache_folder(data_file: Path) -> Path:
-    """The folder for what is kept about a data file, where none was named: `$LADING_CACHE`, else `.lading` beside the
-    file, else, where nothing may be written there, the user's own cache.
+def cache_folders(data_file: Path) -> tuple[Path, ...]:
+    """Where something may be kept about a data file, if no folder was named; the last is where more is written.
+
+    That is `$LADING_CACHE`, else `.lading` beside the file, else, where nothing may be written there, the user's own
+    cache. What was kept beside the file before it was mounted for reading only is looked for all the same.
     """
     chosen = os.environ.get("LADING_CACHE")
     if chosen:
-        return Path(chosen)
+        return (Path(chosen),)
     beside = data_file.absolute().parent / BESIDE
-    return beside if _may_write(beside if beside.is_dir() else beside.parent) else _users()
+    if _may_write(beside if beside.is_dir() else beside.parent):
+        return (beside,)
+    return (beside, _users())
 
 
 @contextmanager
@@ -52,7 +56,10 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def _users() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lading"
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lading"
+    except RuntimeError:  # a user without a name or a home, as containers have
+        return Path(tempfile.gettempdir()) / f"lading-{os.getuid()}"
 
 
 def _may_write(folder: Path) -> bool:

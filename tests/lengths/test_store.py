@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.cache import cache_folder
+from lading.cache import cache_folders
 from lading.errors import Reason
 from lading.lengths import Counted, Store, merge
 from lading.lengths.store import ABOUT, DROPPED, LENGTHS, PARTS
@@ -35,11 +35,15 @@ def store(folder: Path, file: str = "here/data.jsonl") -> Store:
     return Store(folder=folder, about={"file": "data.jsonl"}, file=file)
 
 
-def test_what_was_sealed_is_memory_mapped_and_the_same(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mapped", [False, True])
+def test_what_was_sealed_is_the_same_and_memory_mapped_if_it_is_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mapped: bool
+) -> None:
     own = counted(r0=5, r2=0, r9=7)
     store(tmp_path).seal(own, {"a": 1})
+    monkeypatch.setattr("lading.lengths.store.MAPPED_FROM", 0 if mapped else 1 << 20)
     read, notes = store(tmp_path).read()
-    assert isinstance(read.records, np.memmap)
+    assert isinstance(read.records, np.memmap) == mapped
     assert read.records.tolist() == own.records.tolist()
     assert (read.refused, notes) == (own.refused, {"a": 1})
     assert read.records["patch_pairs"].tolist() == [2**40, 0, 2**40]
@@ -103,12 +107,12 @@ def test_where_lengths_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "users"))
     data = tmp_path / "data" / "d.jsonl"
     data.parent.mkdir()
-    assert cache_folder(data) == data.parent / ".lading"
+    assert cache_folders(data) == (data.parent / ".lading",)
     data.parent.chmod(0o555)
-    assert cache_folder(data) == tmp_path / "users" / "lading"
+    assert cache_folders(data) == (data.parent / ".lading", tmp_path / "users" / "lading")
     data.parent.chmod(0o755)
     monkeypatch.setenv("LADING_CACHE", str(tmp_path / "mine"))
-    assert cache_folder(data) == tmp_path / "mine"
+    assert cache_folders(data) == (tmp_path / "mine",)
 
 
 def test_a_large_file_is_told_by_its_blocks_its_size_and_its_time(tmp_path: Path) -> None:
@@ -117,9 +121,10 @@ def test_a_large_file_is_told_by_its_blocks_its_size_and_its_time(tmp_path: Path
     path = tmp_path / "d.jsonl"
     path.write_bytes(b"a" * 300_000)
     state = path.stat()
-    first = file_fingerprint(path, whole=1000)
+    first, content = (file_fingerprint(path, whole=1000, timed=timed) for timed in (True, False))
     os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns + 1))
     assert file_fingerprint(path, whole=1000) != first
+    assert file_fingerprint(path, whole=1000, timed=False) == content
     assert file_fingerprint(path) == file_fingerprint(path)
     path.write_bytes(b"a" * 150_000 + b"b" + b"a" * 149_999)
     os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))

@@ -103,7 +103,23 @@ def test_nothing_is_tokenised_the_second_time(toy_meta: Path, tmp_path: Path) ->
     assert sum(calls) == len(samples)
 
 
-def test_a_single_source_stays_memory_mapped(meta: Path, tmp_path: Path) -> None:
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX")
+def test_lengths_beside_data_that_is_read_only_now_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LADING_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "users"))
+    samples = samples_of(toy.write_corpus(tmp_path / "data", samples=8).with_name("talks.jsonl"))
+    first = Counting(samples=samples).run()
+    (tmp_path / "data" / ".lading").chmod(0o555)
+    try:
+        again = Counting(samples=samples).run()
+    finally:
+        (tmp_path / "data" / ".lading").chmod(0o755)
+    assert (first.fresh, again.fresh) == ((len(samples),), (0,))
+    assert again.folders == first.folders
+
+
+def test_a_single_source_stays_memory_mapped(meta: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lading.lengths.store.MAPPED_FROM", 0)
     samples = samples_of(meta.parent / "albums.jsonl")
     samples.count(cache=tmp_path)
     tokens = samples.count(cache=tmp_path).tokens

@@ -4,6 +4,7 @@ import os
 import pickle
 import signal
 import time
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from lading import Loader, toy
 from lading.errors import ConfigError, CorpusError, SkipSample, TooManyFailures
 from lading.plan.file import save_plan
 from lading.records import Batch
+from lading.sources.fingerprint import file_fingerprint
 
 TOY = "toy:qwen2_5_vl"
 
@@ -152,6 +154,15 @@ def test_a_changed_corpus_is_refused(tmp_path: Path) -> None:
     talks.write_text("\n".join([*lines, lines[0]]) + "\n")
     with pytest.raises(ConfigError, match="samples 30 where it is 31 here; other lengths of samples"):
         Loader(meta, TOY, pack_size=512).load_state_dict(state)
+
+
+def test_a_copy_of_the_data_is_no_other_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of a file so large that it is told by blocks: a copy has another time of change."""
+    monkeypatch.setattr("lading.sources.jsonl.file_fingerprint", partial(file_fingerprint, whole=100))
+    meta = toy.write_corpus(tmp_path, samples=30)
+    state = Loader(meta, TOY, pack_size=512).state_dict()
+    os.utime(tmp_path / "talks.jsonl", ns=(1, 1))
+    Loader(meta, TOY, pack_size=512).load_state_dict(state)
 
 
 @pytest.mark.parametrize("world_size", [1, 2, 4])

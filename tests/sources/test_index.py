@@ -4,6 +4,8 @@ import json
 import multiprocessing
 import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -167,6 +169,40 @@ def test_a_folder_that_may_not_be_written_to(
     assert not (data.parent / ".lading").exists()
     assert len(list((tmp_path / "users" / "lading").glob("d.jsonl-*.rows"))) == 1
     assert len(scans) == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX")
+def test_an_index_beside_data_that_is_read_only_now_is_used(
+    data: Path, scans: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "users"))
+    assert numbers(JsonlFile(data)) == list(range(500))
+    (data.parent / ".lading").chmod(0o555)
+    try:
+        assert numbers(JsonlFile(data)) == list(range(500))
+    finally:
+        (data.parent / ".lading").chmod(0o755)
+    assert len(scans) == 1
+    assert not (tmp_path / "users").exists()
+
+
+def test_a_file_cut_while_it_is_read_is_an_error_and_no_signal(data: Path) -> None:
+    """In another process: where it is not noticed, the kernel ends that one."""
+    code = f"""
+from pathlib import Path
+from lading.errors import CorpusError
+from lading.sources.jsonl import JsonlFile
+file = JsonlFile(Path({str(data)!r}))
+rows = len(file)
+Path({str(data)!r}).write_text('{{"n": 0}}\\n')
+try:
+    file.read(rows - 1)
+except CorpusError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("Traceback")) == (0, 0), done.stderr
+    assert "found 1 rows where 500 were; wanted a file that does not change while it is read" in done.stdout
 
 
 def test_where_nothing_can_be_kept_it_stays_in_memory(

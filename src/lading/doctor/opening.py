@@ -17,6 +17,7 @@ from lading.records import Finding, SampleKey
 from lading.sources import Corpus, SourceConfig, open_source, source_configs
 from lading.sources.corpus import Source
 from lading.sources.locked import is_locked, refuse_locked
+from lading.sources.open_files import make_room
 
 Positions = NDArray[np.int64]
 
@@ -74,6 +75,7 @@ def open_patient(
         # Neither a list of data sets nor rows: whichever it was to be, it is one file that cannot be read.
         broken = SourceConfig(name=meta.stem, file=meta)
         configs, findings, lost = (), [_broken(broken, error)], [broken.name]
+    make_room(config.file for config in configs)
     for config in configs:
         opened = _opened(config)
         if isinstance(opened, Finding):

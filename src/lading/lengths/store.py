@@ -1,7 +1,7 @@
 """Counted lengths on disk, so that a corpus is counted once.
 
     FOLDER/NAME-FINGERPRINT/
-        lengths.npy     a record for each counted row, memory-mapped when it is read
+        lengths.npy     a record for each counted row, memory-mapped when it is read, if they are many
         dropped.jsonl   the rows that cannot be used: {"row": …, "reason": …, "detail": …}
         about.json      written last: what was counted with what, and the digests of the other two
         parts/          what was counted so far, while counting
@@ -14,6 +14,7 @@ digest is not believed, and counted again.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -33,6 +34,8 @@ from lading.lengths.rows import RECORD, Counted, Refusal, merge
 LENGTHS, DROPPED, ABOUT, PARTS = "lengths.npy", "dropped.jsonl", "about.json", "parts"
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
 """What reading a damaged file raises."""
+MAPPED_FROM = 1 << 20
+"""Bytes from which on lengths are memory-mapped."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,15 +49,23 @@ class Store:
     """What the data file is called now. Refusals name it; the file may be moved and be called otherwise."""
 
     def read(self) -> tuple[Counted, Mapping[str, Any]]:
-        """What was counted to the end, its numbers memory-mapped, and its notes; nothing where that is damaged."""
+        """What was counted to the end, its numbers memory-mapped if they are many, and its notes.
+
+        Nothing where that is damaged.
+        """
         try:
             about = json.loads((self.folder / ABOUT).read_bytes())
             lines = (self.folder / DROPPED).read_bytes()
             if about["digests"] != {LENGTHS: _file_digest(self.folder / LENGTHS), DROPPED: _digest(lines)}:
                 return Counted(), {}
-            records = np.load(self.folder / LENGTHS, mmap_mode="r", allow_pickle=False)
+            path = self.folder / LENGTHS
+            # A mapped file stays open, and a corpus may have many small ones.
+            many = path.stat().st_size >= MAPPED_FROM
+            records = np.load(path, mmap_mode="r" if many else None, allow_pickle=False)
             return self._checked(records, lines), about["notes"]
-        except _UNREADABLE:
+        except _UNREADABLE as error:
+            if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
+                raise
             return Counted(), {}
 
     def read_parts(self) -> Counted:

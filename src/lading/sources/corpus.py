@@ -23,6 +23,7 @@ from lading.sources.json_array import JsonArrayFile, load_json
 from lading.sources.jsonl import JsonlFile
 from lading.sources.locked import refuse_locked
 from lading.sources.meta import SourceConfig, read_meta
+from lading.sources.open_files import make_room
 from lading.sources.parquet import ParquetFile
 
 logger = logging.getLogger(__name__)
@@ -51,8 +52,8 @@ class RowFile(Protocol):
         """One row's value, or `SkipSample`."""
         ...
 
-    def fingerprint(self) -> str:
-        """What tells one state of it from another."""
+    def fingerprint(self, *, timed: bool = True) -> str:
+        """What tells one state of it from another; where its time of change is needed for that, only if `timed`."""
         ...
 
 
@@ -142,6 +143,7 @@ def open_corpus(
     if not isinstance(path, (str, Path)):
         return _of_dataset(path, format, media_dir)
     configs = source_configs(Path(path), dataset_names, format=format, media_dir=media_dir)
+    make_room(config.file for config in configs)
     return Corpus.of([open_source(config, cache=cache) for config in configs])
 
 

@@ -10,8 +10,10 @@ WHOLE = 256 << 20
 BLOCKS, BLOCK = 1024, 64 << 10
 
 
-def file_fingerprint(path: Path, *, whole: int = WHOLE) -> str:
+def file_fingerprint(path: Path, *, whole: int = WHOLE, timed: bool = True) -> str:
     """A digest of a file's content. Of a file larger than `whole`, of its size, its time of change and 1024 blocks.
+
+    A copy has another time: without it (`timed=False`), a change is noticed that moves or meets one of the blocks.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile() as file:
@@ -28,7 +30,8 @@ def file_fingerprint(path: Path, *, whole: int = WHOLE) -> str:
             while content := file.read(1 << 20):
                 digest.update(content)
             return digest.hexdigest()
-        digest.update(str(state.st_mtime_ns).encode())
+        if timed:
+            digest.update(str(state.st_mtime_ns).encode())
         for number in range(BLOCKS):
             file.seek(max(0, state.st_size - BLOCK) * number // (BLOCKS - 1))
             digest.update(file.read(BLOCK))

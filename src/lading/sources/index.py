@@ -23,7 +23,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from lading.cache import BESIDE, Cache, cache_folder, replacing
+from lading.cache import BESIDE, Cache, cache_folders, replacing
 from lading.progress import task
 
 logger = logging.getLogger(__name__)
@@ -71,13 +71,14 @@ def open_index(path: Path, *, kind: str, scan: Scan, cache: Cache = True, again:
     """The index of a file: the kept one if it is right, else a new one. `kind` names the scan; `again` scans anyway."""
     with path.open("rb", buffering=0) as file:
         state = os.fstat(file.fileno())
-        place = _place(path, cache) if cache and state.st_size >= KEPT_FROM else None
-        if place is None:
+        if not cache or state.st_size < KEPT_FROM:
             return _in_memory(path, file, state, kind, scan)
         mark = _mark(file, state, kind)
-        kept = None if again else _read(place, mark, state.st_size)
-        if kept is not None:
-            return kept
+        places = [_place(path, folder) for folder in (cache_folders(path) if cache is True else [Path(str(cache))])]
+        for kept in () if again else (_read(place, mark, state.st_size) for place in places):
+            if kept is not None:
+                return kept
+        place = places[-1]
         try:
             with replacing(place) as out:
                 _write(out, mark, _told(path, scan(file, state.st_size), state.st_size))
@@ -88,8 +89,7 @@ def open_index(path: Path, *, kind: str, scan: Scan, cache: Cache = True, again:
         return fresh if fresh is not None else _in_memory(path, file, state, kind, scan)
 
 
-def _place(path: Path, cache: Cache) -> Path:
-    folder = cache_folder(path) if cache is True else Path(str(cache))
+def _place(path: Path, folder: Path) -> Path:
     # Beside its file an index moves with it; elsewhere, files of one name must not meet.
     beside = folder == path.absolute().parent / BESIDE
     name = hashlib.blake2b(os.fsencode(path.name if beside else path.absolute()), digest_size=6).hexdigest()

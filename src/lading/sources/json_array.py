@@ -93,9 +93,9 @@ class JsonArrayFile:
             )
         return value
 
-    def fingerprint(self) -> str:
+    def fingerprint(self, *, timed: bool = True) -> str:
         """What tells one state of the file from another."""
-        return file_fingerprint(self.path)
+        return file_fingerprint(self.path, timed=timed)
 
     @cached_property
     def _elements(self) -> list[Any] | MappedRows:

@@ -44,9 +44,9 @@ class JsonlFile:
         text = self._rows.text(number)
         return parse_row(text.rstrip(b"\r\n"), file=str(self.path), line=self._rows.piece(number) + 1)
 
-    def fingerprint(self) -> str:
+    def fingerprint(self, *, timed: bool = True) -> str:
         """What tells one state of the file from another."""
-        return file_fingerprint(self.path)
+        return file_fingerprint(self.path, timed=timed)
 
     @cached_property
     def _rows(self) -> MappedRows:

@@ -43,7 +43,7 @@ class MappedRows:
     def text(self, row: int) -> bytes:
         """What is written from a row's beginning to the next one's."""
         start, stop = self._index.span(row)
-        if not self._whole(start, stop):
+        if self._is_cut() or not self._whole(start, stop):
             self._index = self._found_again()
             start, stop = self._index.span(row)
         return self._bytes[start:stop]
@@ -59,8 +59,14 @@ class MappedRows:
     def _whole(self, start: int, stop: int) -> bool:
         return 0 <= start < stop <= len(self._bytes) and self._looks_whole(self._bytes, start, stop)
 
+    def _is_cut(self) -> bool:
+        """Whether the file is shorter than when it was mapped: whoever touches what is gone is ended by the kernel."""
+        mapped = self._bytes
+        return not isinstance(mapped, bytes) and mapped.size() < len(mapped)
+
     def _found_again(self) -> RowIndex:
         """A row is not where the index says: the index was damaged, or the file is another one by now."""
+        del self._bytes  # it is mapped anew
         logger.warning("the index of %s is wrong; it is made again", self.path)
         index = open_index(self.path, kind=self._kind, scan=self._scan, cache=self._cache, again=True)
         if len(index) != len(self._index):

@@ -70,9 +70,9 @@ class ParquetFile:
         value: Mapping[str, Any] = row[0]
         return value
 
-    def fingerprint(self) -> str:
+    def fingerprint(self, *, timed: bool = True) -> str:
         """What tells one state of the file from another."""
-        return file_fingerprint(self.path)
+        return file_fingerprint(self.path, timed=timed)
 
     def _group(self, number: int) -> Any:
         groups = self._groups

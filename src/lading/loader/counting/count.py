@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lading.cache import Cache, cache_folder
+from lading.cache import Cache, cache_folders
 from lading.conversation import Layout
 from lading.errors import ConfigError, Reason
 from lading.lengths.rows import Counted, merge
-from lading.lengths.store import Store
+from lading.lengths.store import ABOUT, Store
 from lading.loader.counting.fingerprint import digest, processor_facts, source_facts
 from lading.loader.counting.processes import Chunk, Helpers
 from lading.loader.counting.witnesses import remember, unchanged
@@ -162,7 +162,10 @@ class Counting:
         if not self.cache or facts is None or not (named or config.file.exists()):
             return None
         facts = {**facts, **source_facts(share.source, share.layout)}
-        folder = (named or cache_folder(config.file)) / f"{config.file.stem}-{digest(facts)}"
+        name = f"{config.file.stem}-{digest(facts)}"
+        places = [folder / name for folder in ([named] if named else cache_folders(config.file))]
+        known = [] if self.again else [place for place in places if (place / ABOUT).is_file()]
+        folder = [*known, places[-1]][0]
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

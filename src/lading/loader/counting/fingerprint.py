@@ -43,11 +43,11 @@ COUNTING = (
 """Our own code that has a say in a length."""
 
 
-def source_facts(source: Source, layout: Layout) -> dict[str, Any]:
+def source_facts(source: Source, layout: Layout, *, timed: bool = True) -> dict[str, Any]:
     """A data file and how it is read. Its media folder is named as seen from the file: both may be moved together."""
     folder = layout.media_dir
     return {
-        "data": source.file.fingerprint(),
+        "data": source.file.fingerprint(timed=timed),
         "format": layout.format,
         "columns": dict(layout.columns),
         "tags": dict(layout.tags),
@@ -56,9 +56,9 @@ def source_facts(source: Source, layout: Layout) -> dict[str, Any]:
 
 
 def corpus_fingerprints(corpus: Corpus, layouts: Sequence[Layout]) -> dict[str, str]:
-    """A fingerprint of every source, by name."""
+    """A fingerprint of every source, by name, the same for a copy: a run may carry on where its data came anew."""
     return {
-        source.config.name: digest(source_facts(source, layout))
+        source.config.name: digest(source_facts(source, layout, timed=False))
         for source, layout in zip(corpus.sources, layouts, strict=True)
     }
 

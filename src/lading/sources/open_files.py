@@ -1,0 +1,43 @@
+"""Room for the files of a corpus: each stays open while it is memory-mapped, and a process may have so many.
+
+The usual limit (1024) is a soft one, which a process may raise for itself and for those it starts. Past it, whatever
+opens a file next fails, wherever that is: in a worker that sends a batch, the batch is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from lading.errors import ConfigError
+from lading.sources.index import KEPT_FROM
+
+FOR_ALL_ELSE = 512
+"""Open files that are none of the corpus's: libraries, pipes, and tensors on their way from workers."""
+
+
+def make_room(files: Iterable[Path]) -> None:
+    """See to it that these may all be open at once, or say how many may not."""
+    try:
+        import resource
+    except ImportError:  # only Unix has it, and such limits
+        return
+    need = FOR_ALL_ELSE + sum(_open_for(path) for path in files)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or need <= soft:
+        return
+    if hard != resource.RLIM_INFINITY and hard < need:
+        raise ConfigError(
+            found=f"a limit of {hard} open files (ulimit -Hn)",
+            wanted=f"{need}, for the data files of this corpus",
+            consequence="nothing was read; join some of the files, or ask for a higher limit",
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (need, hard))
+
+
+def _open_for(path: Path) -> int:
+    """How many files are open for a data file: itself, and, of a large one, its index and its lengths."""
+    try:
+        return 3 if path.stat().st_size >= KEPT_FROM else 1
+    except OSError:  # it is not there, or is a data set of the hub; whoever opens it says so
+        return 1
