@@ -25,6 +25,7 @@ from lading.plan.stats import straggler_factor
 from lading.records import Encoded
 from lading.sources import open_corpus
 from lading.tensors import split
+from lading.vlm import collate_fns
 from lading.vlm.datasets import PreTokenizedDatasetWrapper, RobustDatasetWrapper, make_meta_dataset
 from lading.vlm.neat_packing_vlm import (
     MEDIA_KEYS,
@@ -38,6 +39,7 @@ from lading.vlm.neat_packing_vlm import (
     greedy_knapsack_vt_balanced,
     neat_pack_dataset_vlm,
 )
+from lading.vlm.samplers import LengthGroupedSampler
 
 PACK = 300
 
@@ -551,6 +553,16 @@ def test_estimates_as_the_page_says() -> None:
     assert _estimate_sample_length({**example, "_text_tokens": 7}) == 507
     assert _estimate_image_tokens([56, 84], numbers) == 6
     assert _estimate_video_tokens([60, 64, 96, 30.0, 2.0], {"fps": 2.0}) == 12
+
+
+@pytest.mark.parametrize("family", ["qwen2_5_vl", "qwen3_vl"])
+def test_the_numbers_of_either_page_give_the_same_tokens(family: str) -> None:
+    own = toy.processor(family)
+    numbers = collate_fns._extract_image_config(own)
+    known = LengthGroupedSampler._extract_image_config(own)
+    assert known is not None
+    assert _estimate_image_tokens([512, 300], numbers) == _estimate_image_tokens([512, 300], known)
+    assert _estimate_image_tokens([64, 96], {"factor": 32, "min_pixels": 32 * 32}) == 6
 
 
 def test_bad_input() -> None:

@@ -30,13 +30,16 @@ TOKENS_PER_MEDIUM = 500
 IMAGE_NUMBERS: Mapping[str, float] = {
     "patch_size": 14,
     "merge_size": 2,
+    "factor": 0,
     "min_pixels": 56 * 56,
     "max_pixels": 14 * 14 * 4 * 1280,
 }
-"""What a processor says about pictures, and what is assumed where it does not say it."""
+"""What a processor says about pictures, and what is assumed where it does not say it. `factor` is the side of a token
+in pixels, which some say beside the other two: 0 stands for `patch_size` times `merge_size`."""
 VIDEO_NUMBERS: Mapping[str, float] = {
     "patch_size": 16,
     "merge_size": 2,
+    "factor": 0,
     "min_pixels": 128 * 128,
     "max_pixels": 16 * 16 * 2 * 2 * 2 * 6144,
     "temporal_patch_size": 2,
@@ -93,7 +96,7 @@ def image_tokens(size: Size, numbers: Numbers, resize: Callable[..., tuple[int, 
     6
     """
     known = _numbers(numbers, IMAGE_NUMBERS, "image_cfg")
-    factor = int(known["patch_size"] * known["merge_size"])
+    factor = _factor(known)
 
     def count() -> int:
         height, width = (int(side) for side in size)
@@ -110,7 +113,7 @@ def video_tokens(size: Size, numbers: Numbers, resize: Callable[..., tuple[int, 
     12
     """
     known = _numbers(numbers, VIDEO_NUMBERS, "video_cfg")
-    factor, temporal = int(known["patch_size"] * known["merge_size"]), int(known["temporal_patch_size"])
+    factor, temporal = _factor(known), int(known["temporal_patch_size"])
 
     def count() -> int:
         frames = _frames([float(number) for number in size], known)
@@ -130,6 +133,10 @@ def _frames(size: Sequence[float], known: Mapping[str, float]) -> int:
     wanted = seconds * known["fps"] if seconds > 0 else total
     frames = min(max(wanted, known["min_frames"]), known["max_frames"], total)
     return max(1, int(frames // known["temporal_patch_size"] * known["temporal_patch_size"]))
+
+
+def _factor(known: Mapping[str, float]) -> int:
+    return int(known["factor"] or known["patch_size"] * known["merge_size"])
 
 
 def _pixels(known: Mapping[str, float]) -> tuple[int, int]:
