@@ -12,16 +12,6 @@ from lading.lengths.estimate import TOKENS_PER_MEDIUM, estimate, image_tokens, v
 from lading.media.geometry import smart_resize, smart_resize_clip
 
 
-def by_picture(height: int, width: int, factor: int, least: int, most: int) -> tuple[int, int]:
-    return smart_resize(height, width, factor=factor, min_pixels=least, max_pixels=most)
-
-
-def by_clip(frames: int, height: int, width: int, temporal: int, factor: int, least: int, most: int) -> tuple[int, int]:
-    return smart_resize_clip(
-        frames, height, width, temporal_factor=temporal, factor=factor, min_pixels=least, max_pixels=most
-    )
-
-
 def talk(*parts: Any, **more: Any) -> dict[str, Any]:
     return {
         "conversation": [{"role": "user", "content": list(parts)}, {"role": "assistant", "content": "Ada."}],
@@ -40,7 +30,9 @@ def test_text_is_a_third_of_its_characters_unless_counted() -> None:
     assert estimate({"conversation": [{"role": "user", "content": None}]}).total == 0
 
 
-@pytest.mark.parametrize("names", [("images", "videos"), ("images_meta", "videos_meta")])
+@pytest.mark.parametrize(
+    "names", [("images", "videos"), ("images_meta", "videos_meta"), ("image_meta", "video"), ("image", "video_meta")]
+)
 def test_media_by_size_where_size_and_configuration_are_known(names: tuple[str, str]) -> None:
     def two(size: Sequence[float]) -> int:
         return int(size[0])
@@ -56,7 +48,7 @@ def test_media_by_size_where_size_and_configuration_are_known(names: tuple[str, 
 @given(st.integers(1, 3000), st.integers(1, 3000))
 def test_pictures_are_counted_by_their_resized_sides(height: int, width: int) -> None:
     numbers = {"patch_size": 14, "merge_size": 2, "min_pixels": 3136, "max_pixels": 100_000}
-    found = image_tokens([height, width], numbers, by_picture)
+    found = image_tokens([height, width], numbers, smart_resize)
     if max(height, width) > 200 * min(height, width):
         assert found == TOKENS_PER_MEDIUM
     else:
@@ -66,13 +58,13 @@ def test_pictures_are_counted_by_their_resized_sides(height: int, width: int) ->
 
 @pytest.mark.parametrize("size", [[], [5], ["a", "b"], None, [0, 10], [[1], [2]]])
 def test_a_size_that_cannot_be_read_is_no_reason_to_stop(size: Any) -> None:
-    assert image_tokens(size, {}, by_picture) == TOKENS_PER_MEDIUM
-    assert video_tokens(size, {}, by_clip) == TOKENS_PER_MEDIUM
+    assert image_tokens(size, {}, smart_resize) == TOKENS_PER_MEDIUM
+    assert video_tokens(size, {}, smart_resize_clip) == TOKENS_PER_MEDIUM
 
 
 def test_clips_are_sampled_in_time() -> None:
     def tokens(*size: float, **numbers: float) -> int:
-        return video_tokens(size, numbers, by_clip)
+        return video_tokens(size, numbers, smart_resize_clip)
 
     assert tokens(300, 64, 64, 30.0, 10.0) == 10 * 4  # 20 frames, two a patch, 2 × 2 tokens each
     assert tokens(300, 64, 64, 0.0, 10.0) == 10 * 4  # by its duration
@@ -85,7 +77,7 @@ def test_clips_are_sampled_in_time() -> None:
 
 def test_bad_input_says_what_was_wanted() -> None:
     with pytest.raises(UnknownName, match="did you mean 'patch_size'"):
-        image_tokens([8, 8], {"patchsize": 14}, by_picture)
+        image_tokens([8, 8], {"patchsize": 14}, smart_resize)
     with pytest.raises(ConfigError, match="a list of turns under 'conversation'"):
         estimate({"messages": []})
     with pytest.raises(ConfigError, match="found a list"):

@@ -21,6 +21,7 @@ from torch.utils.data import DataLoader
 from lading.errors import ConfigError, CorpusError, LadingError, SkipSample, UnknownName
 from lading.loader.examples import Examples
 from lading.vlm import datasets as page
+from lading.vlm.samplers import LengthGroupedSampler
 from tests.vlm.rows import RATIOS, numbered, said, write_meta, write_rows
 
 SIGNATURES = {
@@ -245,6 +246,35 @@ def test_text_that_was_counted_and_text_that_was_not() -> None:
     assert (counted["n_text_tokens"], counted["n_media_tokens"]) == (7, 3)
     sized = {"conversation": [clip], "mm_inputs_meta": {"videos_meta": [[100, 480, 640, 25.0, 4.0]]}}
     assert page._collect_sample_stats([sized])["n_media_tokens"] == 4 * (480 // 32) * (640 // 32)
+
+
+ESTIMATED = {
+    "a clip by its duration": ("video", {"mm_inputs_meta": {"videos_meta": [[38, 850, 558, 0, 3.3]]}}),
+    "a clip of one frame": ("video", {"mm_inputs_meta": {"videos": [[1, 64, 64, 30.0, 0.1]]}}),
+    "sizes under another name": ("image", {"mm_inputs_meta": {"image": [[112, 112]]}}),
+    "sizes that cannot be read": ("image", {"mm_inputs_meta": {"images_meta": [["a", "b"]]}}),
+    "a link": ("image_url", {}),
+    "a link to a clip": ("video_url", {"mm_inputs_meta": {"videos_meta": [[60, 64, 96, 30.0, 2.0]]}}),
+    "a count that is not there": ("image", {"_media_tokens": None, "_text_tokens": None}),
+}
+
+
+@pytest.mark.parametrize(("kind", "more"), ESTIMATED.values(), ids=list(ESTIMATED))
+def test_statistics_mirror_what_the_sampler_estimates(kind: str, more: dict[str, Any]) -> None:
+    shown = {"role": "user", "content": [{"type": kind, kind: "x"}, {"type": "text", "text": "y" * 20}]}
+    example = {"conversation": [shown, {"role": "assistant", "content": None}], **more}
+    counted = page._collect_sample_stats([example])
+    assert (counted["n_text_tokens"], counted["n_media_tokens"]) == LengthGroupedSampler([example])._estimate_tokens(
+        example
+    )
+    assert (counted["n_images"], counted["n_videos"]) == (kind.startswith("image"), kind.startswith("video"))
+    assert (counted["n_text_only"], counted["n_missing_text_tokens"]) == (0, 1)
+
+
+def test_statistics_of_what_is_tokenised_and_of_what_says_nothing() -> None:
+    counted = page._collect_sample_stats([{"input_ids": [1, 2, 3]}, {"conversation": []}, {}])
+    assert (counted["n_text_tokens"], counted["n_media_tokens"], counted["n_text_only"]) == (3, 0, 3)
+    assert counted["n_missing_text_tokens"] == 2
 
 
 @pytest.mark.parametrize("ratio", RATIOS)

@@ -8,10 +8,10 @@ An example is a dict in the conversation form. What was worked out beforehand ma
      "mm_inputs_meta": {"images_meta": [[height, width], …],
                         "videos_meta": [[total_frames, height, width, fps, duration], …]}}
 
-The sizes may also be named `images` and `videos`. A medium whose size is not known counts 500 tokens, and so does one
-whose size cannot be read. A chat template's own tokens are in none of these numbers, so they are too low more often
-than too high: whoever must not overflow counts exactly (`lading count`, whose `--annotate` writes
-rows with exact numbers in them).
+The sizes may also be named `images`, `image_meta` or `image`, and so for videos. A medium whose size is not known
+counts 500 tokens, and so does one whose size cannot be read. An example that is tokenised already has the length of its
+`input_ids`. A chat template's own tokens are in none of these numbers, so they are too low more often than too high:
+whoever must not overflow counts exactly (`lading count`, whose `--annotate` writes rows with exact numbers in them).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lading.errors import ConfigError, SkipSample, UnknownName
-from lading.fields import MEDIA_KINDS
+from lading.fields import MEDIA_KINDS, MediaKind
 
 CHARACTERS_PER_TOKEN = 3
 TOKENS_PER_MEDIUM = 500
@@ -80,6 +80,8 @@ def estimate(
     >>> estimate({**talk, "_text_tokens": 9, "mm_inputs_meta": {"images": [[28, 56]]}}, image_tokens=lambda size: 2)
     Estimate(text=9, media=2)
     """
+    if "input_ids" in example:
+        return Estimate(text=len(example["input_ids"]), media=0)
     parts = list(_parts(example))
     counted, media = example.get("_text_tokens"), example.get("_media_tokens")
     characters = sum(len(str(part.get("text") or "")) for part in parts if part.get("type", "text") == "text")
@@ -89,10 +91,19 @@ def estimate(
     )
 
 
-def image_tokens(size: Size, numbers: Numbers, resize: Callable[..., tuple[int, int]]) -> int:
-    """Tokens of a picture of [height, width], by `resize(height, width, factor, min_pixels, max_pixels)`.
+def shown(example: Mapping[str, Any]) -> dict[MediaKind, int]:
+    """How many media of each kind an example shows.
 
-    >>> image_tokens([60, 90], {"patch_size": 14}, lambda height, width, *bounds: (56, 84))
+    >>> shown({"conversation": [{"role": "user", "content": [{"type": "image_url", "image_url": "a.jpg"}]}]})
+    {'image': 1, 'video': 0, 'audio': 0}
+    """
+    return _shown([] if "input_ids" in example else list(_parts(example)))
+
+
+def image_tokens(size: Size, numbers: Numbers, resize: Callable[..., tuple[int, int]]) -> int:
+    """Tokens of a picture of [height, width], by `resize(height, width, factor=…, min_pixels=…, max_pixels=…)`.
+
+    >>> image_tokens([60, 90], {"patch_size": 14}, lambda height, width, **bounds: (56, 84))
     6
     """
     known = _numbers(numbers, IMAGE_NUMBERS, "image_cfg")
@@ -100,16 +111,16 @@ def image_tokens(size: Size, numbers: Numbers, resize: Callable[..., tuple[int, 
 
     def count() -> int:
         height, width = (int(side) for side in size)
-        return _cells(resize(height, width, factor, *_pixels(known)), factor)
+        return _cells(resize(height, width, factor=factor, **_bounds(known)), factor)
 
     return _or_guess(count)
 
 
 def video_tokens(size: Size, numbers: Numbers, resize: Callable[..., tuple[int, int]]) -> int:
     """Tokens of a clip of [total_frames, height, width, fps, duration], by `resize(frames, height, width,
-    temporal_factor, factor, min_pixels, max_pixels)`. Without `fps`, frames over duration; without both, all frames.
+    temporal_factor=…, factor=…, min_pixels=…, max_pixels=…)`. Without `fps`, by the duration; without both, all frames.
 
-    >>> video_tokens([60, 64, 96, 30.0, 2.0], {}, lambda frames, height, width, *bounds: (height, width))
+    >>> video_tokens([60, 64, 96, 30.0, 2.0], {}, lambda frames, height, width, **bounds: (height, width))
     12
     """
     known = _numbers(numbers, VIDEO_NUMBERS, "video_cfg")
@@ -117,10 +128,9 @@ def video_tokens(size: Size, numbers: Numbers, resize: Callable[..., tuple[int, 
 
     def count() -> int:
         frames = _frames([float(number) for number in size], known)
-        shared = frames if known["pixels_per_frame"] else 1
-        bounds = (shared * bound for bound in _pixels(known))
+        bounds = _bounds(known, frames if known["pixels_per_frame"] else 1)
         height, width = int(size[1]), int(size[2])
-        resized = resize(max(frames, temporal), height, width, temporal, factor, *bounds)
+        resized = resize(max(frames, temporal), height, width, temporal_factor=temporal, factor=factor, **bounds)
         return math.ceil(frames / temporal) * _cells(resized, factor)
 
     return _or_guess(count)
@@ -139,8 +149,8 @@ def _factor(known: Mapping[str, float]) -> int:
     return int(known["factor"] or known["patch_size"] * known["merge_size"])
 
 
-def _pixels(known: Mapping[str, float]) -> tuple[int, int]:
-    return int(known["min_pixels"]), int(known["max_pixels"])
+def _bounds(known: Mapping[str, float], times: int = 1) -> dict[str, int]:
+    return {name: times * int(known[name]) for name in ("min_pixels", "max_pixels")}
 
 
 def _cells(sides: tuple[int, int], factor: int) -> int:
@@ -184,10 +194,19 @@ def _media(
     sizes = example.get("mm_inputs_meta") or {}
     counters = {"image": image_tokens, "video": video_tokens}
     tokens = 0
-    for kind in MEDIA_KINDS:
-        shown = sum(part.get("type") in (kind, f"{kind}_url") for part in parts)
+    for kind, count in _shown(parts).items():
         counter = counters.get(kind)
-        known = list(sizes.get(f"{kind}s_meta") or sizes.get(f"{kind}s") or ()) if counter else []
+        known = _sizes(sizes, kind) if counter else []
         tokens += sum(map(counter, known)) if counter else 0
-        tokens += TOKENS_PER_MEDIUM * max(0, shown - len(known))
+        tokens += TOKENS_PER_MEDIUM * max(0, count - len(known))
     return tokens
+
+
+def _shown(parts: Sequence[Mapping[str, Any]]) -> dict[MediaKind, int]:
+    return {kind: sum(part.get("type") in (kind, f"{kind}_url") for part in parts) for kind in MEDIA_KINDS}
+
+
+def _sizes(sizes: Mapping[str, Any], kind: MediaKind) -> list[Any]:
+    """Sizes of one kind; the key is named in several ways out there."""
+    names = (f"{kind}s_meta", f"{kind}_meta", f"{kind}s", kind)
+    return list(next((sizes[name] for name in names if sizes.get(name)), ()))

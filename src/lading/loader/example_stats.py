@@ -1,26 +1,18 @@
 """What a list of examples holds, in numbers: media, text, and an estimate of tokens where nobody counted.
 
-The estimate is for a quick look before a processor is at hand. Packing never uses it: it counts exactly.
+The estimate is that of `lengths.estimate`, for a quick look before a processor is at hand: with the numbers that are
+assumed where none says others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from lading.errors import SkipSample
-from lading.fields import MEDIA_KINDS, MediaKind
+from lading.lengths import estimate as guess
 from lading.media.geometry import smart_resize, smart_resize_clip
-
-CHARACTERS_PER_TOKEN = 3
-TOKENS_PER_MEDIUM = 500
-"""For a medium whose size nobody wrote down."""
-
-_IMAGE = {"factor": 28, "min_pixels": 56 * 56, "max_pixels": 14 * 14 * 4 * 1280}
-_CLIP = {"temporal_factor": 2, "factor": 32, "min_pixels": 128 * 128, "max_pixels": 16 * 16 * 2 * 2 * 2 * 6144}
-_CLIP_FPS, _CLIP_FRAMES = 2.0, (4, 768)
-"""The sizes of the best-known processors; `vlm.samplers` has the same as its defaults."""
 
 STATS = (
     "n_images",
@@ -50,61 +42,23 @@ def collect(examples: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def _one(example: Mapping[str, Any]) -> dict[str, int]:
-    parts = [part for turn in example.get("conversation", ()) for part in _parts(turn)]
-    media: dict[MediaKind, int] = {kind: sum(part.get("type") == kind for part in parts) for kind in MEDIA_KINDS}
-    characters = sum(len(str(part.get("text", ""))) for part in parts if part.get("type") == "text")
-    counted, sizes = example.get("_text_tokens"), example.get("mm_inputs_meta")
+    said = {"conversation": (), **example}
+    media, guessed = guess.shown(said), guess.estimate(said, image_tokens=_image_tokens, video_tokens=_video_tokens)
     has_media = any(media.values())
     return {
         "n_images": media["image"],
         "n_videos": media["video"],
         "n_audios": media["audio"],
         "n_text_only": int(not has_media),
-        "n_text_tokens": characters // CHARACTERS_PER_TOKEN if counted is None else int(counted),
-        "n_media_tokens": _media_tokens(example, media),
-        "n_missing_text_tokens": int(counted is None),
-        "n_missing_mm_inputs_meta": int(has_media and not sizes),
+        "n_text_tokens": guessed.text,
+        "n_media_tokens": guessed.media,
+        "n_missing_text_tokens": int("input_ids" not in example and example.get("_text_tokens") is None),
+        "n_missing_mm_inputs_meta": int(has_media and not example.get("mm_inputs_meta")),
     }
 
 
-def _parts(turn: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    content = turn.get("content", ())
-    return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
-
-
-def _media_tokens(example: Mapping[str, Any], media: Mapping[MediaKind, int]) -> int:
-    if "_media_tokens" in example:
-        return int(example["_media_tokens"])
-    images, videos = (_sizes(example.get("mm_inputs_meta") or {}, kind) for kind in ("image", "video"))
-    unknown = max(0, media["image"] - len(images)) + max(0, media["video"] - len(videos)) + media["audio"]
-    return sum(map(_image_tokens, images)) + sum(map(_clip_tokens, videos)) + TOKENS_PER_MEDIUM * unknown
-
-
-def _sizes(meta: Mapping[str, Any], kind: str) -> list[Any]:
-    """Sizes of one kind; the key is named in several ways out there."""
-    names = (f"{kind}s_meta", f"{kind}_meta", f"{kind}s", kind)
-    return list(next((meta[name] for name in names if meta.get(name)), ()))
-
-
-def _image_tokens(size: Sequence[float]) -> int:
-    """Tokens of a picture from [height, width]."""
-    try:
-        height, width = smart_resize(int(size[0]), int(size[1]), **_IMAGE)
-    except SkipSample:
-        return TOKENS_PER_MEDIUM
-    return (height // _IMAGE["factor"]) * (width // _IMAGE["factor"])
-
-
-def _clip_tokens(size: Sequence[float]) -> int:
-    """Tokens of a clip from [frames, height, width, fps, duration]."""
-    total, fps = int(size[0]), float(size[3]) if len(size) > 3 else 0.0
-    wanted = int(total / fps * _CLIP_FPS) if fps > 0 else total
-    frames = max(2, min(total, max(_CLIP_FRAMES[0], min(wanted, _CLIP_FRAMES[1]))) // 2 * 2)
-    try:
-        height, width = smart_resize_clip(frames, int(size[1]), int(size[2]), **_CLIP)
-    except SkipSample:
-        return TOKENS_PER_MEDIUM
-    return frames // _CLIP["temporal_factor"] * (height // _CLIP["factor"]) * (width // _CLIP["factor"])
+_image_tokens = partial(guess.image_tokens, numbers={}, resize=smart_resize)
+_video_tokens = partial(guess.video_tokens, numbers={}, resize=smart_resize_clip)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

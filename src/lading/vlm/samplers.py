@@ -175,8 +175,6 @@ class LengthGroupedSampler(Sampler[int]):
 
     def _estimate_tokens(self, example: Mapping[str, Any]) -> tuple[int, int]:
         """(text tokens, media tokens): those counted beforehand, else a guess. Tokenised samples have their length."""
-        if "input_ids" in example:
-            return len(example["input_ids"]), 0
         found = guess.estimate(
             example, image_tokens=self._estimate_image_tokens, video_tokens=self._estimate_video_tokens
         )
