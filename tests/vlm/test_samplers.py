@@ -11,13 +11,15 @@ import torch.multiprocessing as multiprocessing
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader, Subset
+from transformers.models.qwen2_vl.image_processing_qwen2_vl import smart_resize as their_image
+from transformers.models.qwen3_vl.video_processing_qwen3_vl import smart_resize as their_video
 
 from lading import toy
 from lading.errors import ConfigError
 from lading.loader import Samples, read_processor
 from lading.records import ImageSize, VideoSize
 from lading.vlm.datasets import PreTokenizedDatasetWrapper, RobustDatasetWrapper, make_meta_dataset
-from lading.vlm.samplers import LengthGroupedSampler
+from lading.vlm.samplers import LengthGroupedSampler, _smart_resize_image, _smart_resize_video
 
 
 def talks(*sizes: int) -> list[dict[str, Any]]:
@@ -223,3 +225,13 @@ def test_two_ranks_with_unequal_shares_keep_in_step(tmp_path: Path) -> None:
         assert len(rank["refused"]) == 2, "a bad share stops every rank, not one"
         assert "(1, 42, 1), (0, 42, 1)" in rank["refused"][0]
         assert "same seed" in rank["refused"][1]
+
+
+def test_shapes_that_cannot_be_are_value_errors_as_theirs() -> None:
+    long, short = (28, 28 * 201), (1, 64, 64)
+    for theirs, ours, size in ((their_image, _smart_resize_image, long), (their_video, _smart_resize_video, short)):
+        with pytest.raises(ValueError):  # noqa: PT011 - what it says is theirs
+            theirs(*size)
+        with pytest.raises(ValueError, match=r"found a .*; wanted .* \[_smart_resize"):
+            ours(*size)
+    assert _smart_resize_video(2, 64, 64) == their_video(2, 64, 64, 2, 32, 128 * 128, 16 * 16 * 2 * 2 * 2 * 6144)

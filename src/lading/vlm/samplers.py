@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import torch.distributed as distributed
 from torch.utils.data import Sampler, Subset
 
-from lading.errors import ConfigError
+from lading.errors import ConfigError, SkipSample
 from lading.ledger import too_long
 from lading.lengths import estimate as guess
 from lading.loader.costs import Cost, described, exact_costs, name_of
@@ -28,12 +29,13 @@ VERSION = 1
 def _smart_resize_image(
     height: int, width: int, factor: int = 28, min_pixels: int = 56 * 56, max_pixels: int = 14 * 14 * 4 * 1280
 ) -> tuple[int, int]:
-    """The resized (height, width) of a picture.
+    """The resized (height, width) of a picture; a `ValueError`, as transformers' own, for a shape that cannot be.
 
     >>> _smart_resize_image(768, 1024)
     (756, 1036)
     """
-    return smart_resize(height, width, factor=factor, min_pixels=min_pixels, max_pixels=max_pixels)
+    with _refusing("_smart_resize_image"):
+        return smart_resize(height, width, factor=factor, min_pixels=min_pixels, max_pixels=max_pixels)
 
 
 def _smart_resize_video(
@@ -45,13 +47,23 @@ def _smart_resize_video(
     min_pixels: int = 128 * 128,
     max_pixels: int = 16 * 16 * 2 * 2 * 2 * 6144,
 ) -> tuple[int, int]:
-    """The resized (height, width) of a clip's frames, all frames together within the bounds.
+    """The resized (height, width) of a clip's frames, all frames together within the bounds; or a `ValueError`.
 
     >>> _smart_resize_video(16, 480, 640)
     (480, 640)
     """
     bounds = {"min_pixels": min_pixels, "max_pixels": max_pixels}
-    return smart_resize_clip(num_frames, height, width, temporal_factor=temporal_factor, factor=factor, **bounds)
+    with _refusing("_smart_resize_video"):
+        return smart_resize_clip(num_frames, height, width, temporal_factor=temporal_factor, factor=factor, **bounds)
+
+
+@contextmanager
+def _refusing(where: str) -> Iterator[None]:
+    """A shape that cannot be, as an error about an argument: whoever calls with numbers has no sample to skip."""
+    try:
+        yield
+    except SkipSample as skip:
+        raise ConfigError(found=skip.found, wanted=skip.wanted, where=where) from skip
 
 
 class LengthGroupedSampler(Sampler[int]):
