@@ -292,6 +292,32 @@ def test_media_that_cannot_be_measured_add_nothing() -> None:
     assert collate_fns._estimate_media_tokens(gone, own) == collate_fns._estimate_media_tokens(known, own) > 0
 
 
+@pytest.mark.parametrize("name", ["qwen2_5_vl", "kimi_k25", "smolvlm", "phi4_mm"])
+def test_what_is_too_long_is_known_without_media_that_cannot_be_measured(name: str) -> None:
+    own = processor(name)
+    gone = {"type": "image", "image": "gone.png"}
+    unknown, both, known = (
+        [turn("user", *pictures, "What?"), turn("assistant", "One.")]
+        for pictures in ([gone], [gone, picture()], [picture()])
+    )
+    whole = len(own.apply_chat_template(known, tokenize=True, return_dict=True)["input_ids"][0])
+    marked = whole - collate_fns._estimate_media_tokens(known, own)
+    assert collate_fns._drop_overlong_samples([unknown, known], own, marked) == ([unknown], [0])
+    assert collate_fns._drop_overlong_samples([unknown, both], own, whole)[1] == [0]
+    linked = [turn("user", {"type": "image", "image": "https://gone/gone.png"}, "What?"), turn("assistant", "One.")]
+    assert collate_fns._drop_overlong_samples([linked], own, marked)[1] == [0]
+    with pytest.raises(ValueError, match=rf"only samples of {marked} tokens"):
+        collate_fns._drop_overlong_samples([unknown], own, marked - 1)
+    with pytest.raises(SkipSample, match=r"found no image file gone\.png"):
+        collate_fns.default_collate_fn([{"conversation": unknown}], own, max_length=whole)
+
+
+def test_media_that_a_family_does_not_take_are_refused_by_name() -> None:
+    heard = [turn("user", {"type": "audio", "audio": "gone.wav"}), turn("assistant", "One.")]
+    with pytest.raises(SkipSample, match="found audio in a sample for"):
+        collate_fns._drop_overlong_samples([heard], processor("qwen2_5_vl"), 100)
+
+
 def test_a_fixed_length_and_what_does_not_fit_it(caplog: pytest.LogCaptureFixture) -> None:
     own = processor("kimi_k25")
     batch = collate_fns.kimi_k25_vl_collate_fn(examples(), own, max_length=400)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from lading.collate.pages import pad_samples, shift_batch
@@ -13,7 +14,7 @@ from lading.families import find, for_processor
 from lading.loader.border import Border, read_processor
 from lading.loader.encoder import as_inputs
 from lading.loader.samples import Samples
-from lading.records import Conversation, SampleKey
+from lading.records import Conversation, Footprint, MediaPart, Message, SampleKey
 from lading.sources import Corpus
 from lading.tensors import insert_unsaid
 
@@ -109,10 +110,16 @@ def collate_examples(
     return shift_batch(batch)
 
 
-def exact_lengths(conversations: Sequence[Conversation], border: Border, prefix: Sequence[int] = ()) -> list[int]:
-    """How many tokens each conversation has, media and a prefix to every answer included, from headers alone."""
+def exact_lengths(
+    conversations: Sequence[Conversation], border: Border, prefix: Sequence[int] = (), *, lenient: bool = False
+) -> list[int]:
+    """How many tokens each conversation has, media and a prefix to every answer included, from headers alone.
+
+    With `lenient`, a medium that cannot be measured has its mark alone; without, that is a `SkipSample`.
+    """
     samples = Samples(corpus=Corpus.of(()), border=border)
-    outlines = border.tokeniser.outline((talk, samples.footprints(talk)) for talk in conversations)
+    footprints = _marks_at_least if lenient else Samples.footprints
+    outlines = border.tokeniser.outline((talk, footprints(samples, talk)) for talk in conversations)
     for outline in outlines:
         if isinstance(outline, SkipSample):
             raise outline
@@ -121,6 +128,37 @@ def exact_lengths(conversations: Sequence[Conversation], border: Border, prefix:
         for outline in outlines
         if not isinstance(outline, SkipSample)
     ]
+
+
+def _marks_at_least(samples: Samples, conversation: Conversation) -> list[Footprint]:
+    found = zip(conversation.media, known_footprints(samples, conversation), strict=True)
+    return [own or Footprint(kind=part.kind, runs=(1,), rows=0) for part, own in found]
+
+
+def known_footprints(samples: Samples, conversation: Conversation) -> list[Footprint | None]:
+    """What each medium takes up, in reading order; `None` for one that cannot be measured."""
+    try:
+        return list(samples.footprints(conversation))
+    except SkipSample:
+        if not {part.kind for part in conversation.media} <= set(samples.border.geometries):
+            raise  # the family has no mark for it that could be counted
+    can = [_can_be_measured(samples, _only(conversation, [part])) for part in conversation.media]
+    known = [part for part, good in zip(conversation.media, can, strict=True) if good]
+    found = iter(samples.footprints(_only(conversation, known)))
+    return [next(found) if good else None for good in can]
+
+
+def _can_be_measured(samples: Samples, conversation: Conversation) -> bool:
+    try:
+        samples.footprints(conversation)
+    except SkipSample:
+        return False
+    return True
+
+
+def _only(conversation: Conversation, media: Sequence[MediaPart]) -> Conversation:
+    """The conversation with just these media in it."""
+    return replace(conversation, messages=(Message(role="user", parts=tuple(media)),))
 
 
 class AllTooLong(SkipSample, ValueError):

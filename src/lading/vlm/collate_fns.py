@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,9 +19,9 @@ import torch
 
 from lading.collate.pages import REQUIRED, pad_samples, shift_batch
 from lading.conversation.export import read_turns
-from lading.errors import ConfigError, SkipSample
+from lading.errors import ConfigError
 from lading.families import all_families
-from lading.loader.batches import border_of, collate_examples, exact_lengths, fitting
+from lading.loader.batches import border_of, collate_examples, exact_lengths, fitting, known_footprints
 from lading.loader.encoder import SampleInputs
 from lading.loader.label_search import CHATML_PROCESSORS as _IMSTART_TEMPLATE_PROCESSORS
 from lading.loader.label_search import assistant_marker as _get_assistant_marker
@@ -39,10 +38,10 @@ from lading.loader.samples import Samples
 from lading.loader.thought_prefix import MODEL_TURN as _GEMMA4_MODEL_TURN
 from lading.loader.thought_prefix import THINKING_PREFIX as _GEMMA4_THINKING_PREFIX
 from lading.loader.thought_prefix import inject_thought as _inject_thinking_prefix_tokens
-from lading.media import image, measure
+from lading.media import image
 from lading.media.geometry import PatchGrid
 from lading.media.video import HEARD
-from lading.records import Conversation, MediaPart, Message, SampleKey
+from lading.records import Conversation, SampleKey
 from lading.sources import Corpus
 from lading.vlm.datasets import RobustDatasetWrapper
 
@@ -156,9 +155,7 @@ def _estimate_media_tokens(conversation: Any, processor: Any) -> int:
     """
     border = border_of(processor)
     samples = Samples(corpus=Corpus.of(()), border=border)
-    talk = _talks([conversation])[0]
-    known = [part for part in talk.media if _measurable(part)]
-    found = samples.footprints(_only(talk, known))
+    found = [item for item in known_footprints(samples, _talks([conversation])[0]) if item is not None]
     tokenizer = processor.tokenizer
     written = [border.tokeniser.media[item.kind].text(item) for item in found]
     texts = [
@@ -168,24 +165,13 @@ def _estimate_media_tokens(conversation: Any, processor: Any) -> int:
     return sum(sum(item.runs) + extra - 1 for item, extra in zip(found, texts, strict=True))
 
 
-def _measurable(part: MediaPart) -> bool:
-    try:
-        measure(part)
-    except SkipSample:
-        return False
-    return True
-
-
-def _only(talk: Conversation, media: Sequence[MediaPart]) -> Conversation:
-    """The talk with just these media in it."""
-    return replace(talk, messages=(Message(role="user", parts=tuple(media)),))
-
-
 def _drop_overlong_samples(
     conversations: Sequence[Any], processor: Any, max_length: int
 ) -> tuple[list[Any], list[int]]:
-    """(conversations of at most `max_length` tokens, their places). Where none is left, a `ValueError`."""
-    kept = fitting(exact_lengths(_talks(conversations), border_of(processor)), max_length)
+    """(conversations of at most `max_length` tokens, their places). Where none is left, a `ValueError`. A medium that
+    cannot be measured adds nothing to its mark, as in `_estimate_media_tokens`.
+    """
+    kept = fitting(exact_lengths(_talks(conversations), border_of(processor), lenient=True), max_length)
     return [conversations[place] for place in kept], kept
 
 
