@@ -410,6 +410,12 @@ def test_json_and_jsonl_are_the_same(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps(rows))
     assert page._load_json_or_jsonl(str(tmp_path / "a.json")) == rows
     assert page._load_json_or_jsonl(tmp_path / "a.jsonl") == rows
+    for name in ("b.JSON", "b", "b.data"):
+        (tmp_path / name).write_text("\n" + json.dumps(rows))
+        assert page._load_json_or_jsonl(tmp_path / name) == rows
+    for name in ("c.JSONL", "c"):
+        write_rows(tmp_path / name, rows)
+        assert page._load_json_or_jsonl(tmp_path / name) == rows
     (tmp_path / "bad.json").write_text('{"a": 1}')
     with pytest.raises(LadingError, match="found a JSON dict; wanted an array"):
         page._load_json_or_jsonl(tmp_path / "bad.json")

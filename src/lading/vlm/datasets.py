@@ -24,6 +24,7 @@ from lading.loader.mixture import load, open_mixture, own_share
 from lading.loader.preset import open_preset
 from lading.loader.retry import Indexed, Replacing
 from lading.records import Conversation, Encoded, Row, SampleKey
+from lading.sources.elements import begins_array
 from lading.sources.hub import LOAD_OPTIONS
 from lading.sources.json_array import JsonArrayFile
 from lading.sources.jsonl import JsonlFile
@@ -112,9 +113,11 @@ def _convert_sharegpt_to_conversation(
 
 
 def _load_json_or_jsonl(file_path: str | Path) -> list[dict[str, Any]]:
-    """All rows of a JSON array or a JSONL file."""
+    """All rows of a JSON array or a JSONL file. What a file is called tells which; otherwise, how it begins."""
     path = Path(file_path)
-    file = JsonArrayFile(path) if path.suffix == ".json" else JsonlFile(path)
+    kind = path.suffix.lower()
+    is_array = kind == ".json" or (kind != ".jsonl" and begins_array(path))
+    file = JsonArrayFile(path) if is_array else JsonlFile(path)
     return [dict(file.read(number)) for number in range(len(file))]
 
 
