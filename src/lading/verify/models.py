@@ -8,6 +8,7 @@ import torch
 
 from lading import toy
 from lading.errors import ConfigError
+from lading.family import Family
 from lading.loader import Border
 from lading.progress import task
 
@@ -16,12 +17,14 @@ LOUDNESS = 4.0
 CAUSAL_TOWERS = ("phi4_mm",)
 """Families whose vision tower in transformers 5.22 is causal under sdpa for pictures without padding, so that a picture
 depends on those beside it: the model's own effect, which `eager` does not have."""
+FED = {"Qwen3OmniMoeForConditionalGeneration": "Qwen3OmniMoeThinkerForConditionalGeneration"}
+"""Of a model that also speaks, the part that is fed and trained: its class finds its own weights among all of them."""
 
 
 def load_model(name: str, border: Border) -> Any:
     """`small`, or the folder or hub id of a real model: in float32, on a GPU where there is one."""
     with task("loading the model"):
-        model = small_model(border) if name == SMALL else _real_model(name)
+        model = small_model(border) if name == SMALL else _real_model(name, border.family)
     if border.family.name in CAUSAL_TOWERS:
         model.set_attn_implementation({"": "sdpa", "vision_config": "eager"})
     return model.eval()
@@ -48,11 +51,9 @@ def loud(model: Any) -> Any:
     return model.eval()
 
 
-def _real_model(name: str) -> Any:
-    from transformers import AutoModelForImageTextToText
-
+def _real_model(name: str, family: Family) -> Any:
     try:
-        model = AutoModelForImageTextToText.from_pretrained(name, dtype=torch.float32)
+        model = _model_class(name, family).from_pretrained(name, dtype=torch.float32)
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
         first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ConfigError(
@@ -61,3 +62,16 @@ def _real_model(name: str) -> Any:
             consequence="nothing was compared",
         ) from error
     return model.to("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _model_class(name: str, family: Family) -> Any:
+    """The class that the checkpoint says it is, if the family feeds it: transformers' own table of classes for pictures
+    and text lacks those that hear as well. Of any other checkpoint, what that table says.
+    """
+    import transformers
+
+    stated, _ = transformers.PreTrainedConfig.get_config_dict(name)
+    known = [
+        kind for kind in stated.get("architectures") or () if kind in family.models and hasattr(transformers, kind)
+    ]
+    return getattr(transformers, FED.get(known[0], known[0]) if known else "AutoModelForImageTextToText")
