@@ -193,6 +193,11 @@ class Family:
     """What the model computes: the shape of one that was published, since only ratios matter."""
     system_as_text: bool = False
     """Whether the chat template wants a system message as a string, not as a list of parts."""
+    changed_by: Mapping[MediaKind, MediaKind] = field(default_factory=dict)
+    """A kind of medium that the model encodes otherwise where another kind is in the batch, whoever's that is."""
+    short_context: int | None = None
+    """For a model with two sets of rotary factors: the tokens of the longest document that has the short set, in the
+    model that was published. A longer one gives the long set to every document of its batch."""
 
     def __post_init__(self) -> None:
         for name, declared in self.fields.items():

@@ -84,6 +84,9 @@ FAMILY = Family(
         "audio_attention_mask": Field(axis="audio", stretch=1),
     },
     tensors=_tensors,
+    # It asks whether there are pictures, and which position is the last, once for the whole batch.
+    changed_by={"audio": "image"},
+    short_context=4096,
     # 5.6B.
     work=work(
         Tower(hidden=3072, layers=32, feed_forward=8192, keys=1024, vocabulary=200064),

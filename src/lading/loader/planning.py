@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
+from lading.loader.company import cautions
 from lading.loader.config import LoaderConfig
 from lading.loader.samples import Samples
 from lading.loader.truncation import fit
@@ -11,6 +13,8 @@ from lading.media import placeholder
 from lading.plan import make_plan
 from lading.plan.room import room_for_samples
 from lading.records import Encoded, LengthTable, PackPlan, Work
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,6 +40,9 @@ class Planning:
             truncating=config.too_long == "truncate",
         )
         fitting, lengths = fit(samples, counted, limit=room, too_long=config.too_long)
+        if config.rank == 0:
+            for caution in cautions(samples.border.family, lengths, room=room, placeholder=silent is not None):
+                logger.warning("%s", caution)
         return cls(samples=fitting, lengths=lengths, room=room, silent=silent, work=work or samples.border.family.work)
 
     def plan(self, config: LoaderConfig, epoch: int) -> PackPlan:
