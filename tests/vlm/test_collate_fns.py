@@ -218,6 +218,21 @@ def test_gemma4_sees_an_empty_thought_and_is_not_trained_on_it() -> None:
     assert torch.equal(types == 1, batch["input_ids"] == image)
 
 
+@pytest.mark.parametrize("example", examples(), ids=["picture", "two_answers", "two_pictures"])
+def test_gemma4_is_not_trained_on_a_thought_that_a_hook_puts_in(example: dict[str, Any]) -> None:
+    own = processor("gemma4")
+    wanted = collate_fns.gemma4_prefix_collate_fn([example], own)
+    hooked = collate_fns.default_collate_fn(
+        [example],
+        own,
+        _post_tokenize_hook=lambda batch, it: collate_fns._inject_thinking_prefix_tokens(batch, it.tokenizer),
+    )
+    assert torch.equal(hooked["input_ids"], wanted["input_ids"])
+    assert torch.equal(hooked["labels"], wanted["labels"])
+    found = collate_fns.build_labels_from_template(wanted["input_ids"], [example["conversation"]], own)
+    assert torch.equal(found[:, 1:], wanted["labels"][:, :-1])
+
+
 def test_gemma4_keeps_quoted_markers_and_lengths() -> None:
     own = processor("gemma4")
     quoting = {

@@ -191,7 +191,7 @@ def _matching_spans(ids: Ids, text: str, said: Sequence[Span], border: Border) -
     if any(np.count_nonzero(ids == mark[0]) != text.count(str(name)) for mark, name in zip(marks, names, strict=True)):
         return None
     spans = marker_spans(ids, *marks)
-    return spans if len(spans) == len(said) else None
+    return _without_unsaid(ids, spans, border) if len(spans) == len(said) else None
 
 
 def _lined_up_spans(ids: Ids, text: str, said: Sequence[Span], border: Border) -> list[Span] | None:
@@ -206,8 +206,12 @@ def _lined_up_spans(ids: Ids, text: str, said: Sequence[Span], border: Border) -
 def _marked_spans(ids: Ids, border: Border) -> list[Span]:
     tokenizer, turns = border.processor.tokenizer, border.family.turns
     opening = _marker_ids(tokenizer, turns.open("assistant"))
-    spans = marker_spans(ids, opening, _marker_ids(tokenizer, turns.closing))
-    for unsaid in (_marker_ids(tokenizer, text) for text in turns.unsaid):
+    return _without_unsaid(ids, marker_spans(ids, opening, _marker_ids(tokenizer, turns.closing)), border)
+
+
+def _without_unsaid(ids: Ids, spans: list[Span], border: Border) -> list[Span]:
+    """Spans between markers, without what is put in front of every answer: it is seen and not trained on."""
+    for unsaid in (_marker_ids(border.processor.tokenizer, text) for text in border.family.turns.unsaid):
         silent = {int(place) for place in find_pattern(ids, unsaid)}
         spans = [(start + len(unsaid), stop) if start in silent else (start, stop) for start, stop in spans]
     return spans
