@@ -262,6 +262,11 @@ def test_text_search_does_not_take_the_question_for_the_answer() -> None:
     assert own.tokenizer.decode(ids[0][: places[0]]).endswith("<|im_start|>assistant\n")
 
 
+def test_a_part_that_does_not_say_what_it_is_has_no_text() -> None:
+    message = {"role": "assistant", "content": [{"image": "a.png"}, {"type": "text", "text": "yes"}]}
+    assert collate_fns._extract_assistant_text(message) == "yes"
+
+
 def test_a_changed_processor_is_read_anew() -> None:
     own = processor("qwen2_5_vl")
     before = collate_fns.default_collate_fn(examples()[1:2], own)

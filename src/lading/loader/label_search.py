@@ -73,7 +73,8 @@ def assistant_text(message: Mapping[str, Any]) -> str:
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, (list, tuple)) else []
-    return "".join(str(part.get("text", "")) for part in parts if isinstance(part, Mapping) and part["type"] == "text")
+    texts = [part for part in parts if isinstance(part, Mapping) and part.get("type") == "text"]
+    return "".join(str(part.get("text", "")) for part in texts)
 
 
 def decode_token(tokenizer: Any, token_id: int) -> str:
