@@ -39,6 +39,20 @@ def test_media_beside_the_conversation_fill_the_places() -> None:
     assert (second.reference, third.reference) == (b"wav", "own.png")
 
 
+@pytest.mark.parametrize("beside", [{"image": "a.png"}, {"images": ["a.png"]}, {"images": [], "image": "a.png"}])
+def test_a_medium_that_no_part_shows_is_refused(beside: dict[str, Any]) -> None:
+    asked = {"role": "user", "content": [{"type": "audio", "audio": "a.wav"}, {"type": "text", "text": "Who?"}]}
+    with pytest.raises(SkipSample, match=r'1 more image than .* wanted a part \{"type": "image"\}') as caught:
+        from_example({"conversation": [asked, ANSWER], **beside}, KEY)
+    assert caught.value.reason == "media_without_marks"
+
+
+@pytest.mark.parametrize("beside", [{"audio": ([0.0], 16000)}, {"images": []}, {"image": []}, {"video": None}])
+def test_a_decoded_copy_and_empty_columns_are_no_further_media(beside: dict[str, Any]) -> None:
+    asked = {"role": "user", "content": [{"type": "audio", "audio": "a.wav"}]}
+    assert len(from_example({"conversation": [asked, ANSWER], **beside}, KEY).media) == 1
+
+
 @pytest.mark.parametrize(
     ("example", "reason", "said"),
     [

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from lading.conversation import parts as typed_parts
-from lading.conversation.layout import ROLES, Layout
+from lading.conversation.layout import ROLES, Layout, given_at_all
 from lading.conversation.references import read_medium
 from lading.conversation.validate import refuse_half_characters, refuse_leftovers, refuse_tools, validate
 from lading.errors import Reason, SkipSample
@@ -42,7 +42,8 @@ def to_example(conversation: Conversation) -> dict[str, Any]:
 def from_example(example: Any, key: SampleKey) -> Conversation:
     """The conversation an example holds; `SkipSample` when it holds none that can be trained on.
 
-    A media part without its medium takes the next one from beside the conversation (`images`, `audio` …).
+    A media part without its medium takes the next one from beside the conversation (`images`, `audio` …). One beside
+    it that no part shows is refused: it would be lost, and a mark in the text is only text here.
 
     >>> key = SampleKey(index=0, source="s", where="here")
     >>> talk = from_example({"conversation": [{"role": "user", "content": [{"type": "image", "image": "ada.jpg"}]},
@@ -67,11 +68,14 @@ def read_turns(example: Any, key: SampleKey) -> Conversation:
     refuse_tools(example, turns, key.where)
     waiting = {kind: iter(_beside(example, kind)) for kind in MEDIA_KINDS}
     messages = tuple(_message(turn, waiting, key.where) for turn in turns)
+    conversation = Conversation(key=key, messages=messages)
+    shown = {part.kind for part in conversation.media}
     for kind in MEDIA_KINDS:
-        # One under the singular (`audio`) may be a decoded copy of what stands in the conversation.
-        if example.get(f"{kind}s") is not None:
-            refuse_leftovers(kind, len(list(waiting[kind])), key.where)
-    return Conversation(key=key, messages=messages)
+        # One under the singular (`audio`) may be a decoded copy of what stands in the conversation, if any does.
+        if given_at_all(example.get(f"{kind}s")) or kind not in shown:
+            wanted = f'a part {{"type": "{kind}"}} of the conversation for each'
+            refuse_leftovers(kind, len(list(waiting[kind])), key.where, wanted)
+    return conversation
 
 
 def _exported(part: Part) -> dict[str, Any]:
@@ -137,7 +141,7 @@ def _part(piece: str | Part, source: Any, waiting: Mapping[MediaKind, Iterator[A
 
 def _beside(example: Mapping[str, Any], kind: MediaKind) -> list[Any]:
     """Media next to the conversation: a list under the plural, or one under the singular."""
-    several = example.get(f"{kind}s")
-    if several is not None:
+    several, one = example.get(f"{kind}s"), example.get(kind)
+    if given_at_all(several):
         return list(several) if isinstance(several, (list, tuple)) else [several]
-    return [] if example.get(kind) is None else [example[kind]]
+    return [one] if given_at_all(one) else []

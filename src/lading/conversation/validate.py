@@ -48,12 +48,12 @@ def refuse_half_characters(text: str, where: str) -> None:
         ) from error
 
 
-def refuse_leftovers(kind: MediaKind, left: int, where: str) -> None:
+def refuse_leftovers(kind: MediaKind, left: int, where: str, wanted: str = "a mark in the text for each") -> None:
     """Media that no mark speaks of would be lost."""
     if left:
         raise SkipSample(
             Reason.MEDIA_WITHOUT_MARKS,
             found=f"{left} more {kind}{'s' if left > 1 else ''} than <{kind}> marks",
-            wanted="a mark in the text for each",
+            wanted=wanted,
             where=where,
         )
