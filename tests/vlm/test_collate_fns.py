@@ -495,6 +495,7 @@ def test_nemotron_parse_trains_on_the_answer_alone(tmp_path: Path) -> None:
     batch = collate_fns.nemotron_parse_collate_fn(two, own)
     assert COLLATE_FNS["NemotronParseProcessor"] is collate_fns.nemotron_parse_collate_fn
     assert len(batch["pixel_values"]) == 2
+    assert batch["labels"].view(-1).shape == batch["decoder_input_ids"].reshape(-1).shape
     for row, answer in enumerate(("A title", "Rather more text than before")):
         labels = batch["labels"][row]
         assert own.tokenizer.decode(labels[labels != -100], skip_special_tokens=True).strip() == answer

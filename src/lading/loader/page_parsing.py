@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from lading.collate.pages import shift_batch
 from lading.errors import ConfigError
 from lading.fields import IGNORE_INDEX, Field
 from lading.loader.batches import conversations_of
@@ -37,13 +38,12 @@ def collate_pages(
     labels = _rows([[*[IGNORE_INDEX] * len(prompt), *answer, *end] for answer in answers], IGNORE_INDEX)
     mask = _rows([[1] * (len(prompt) + len(answer) + len(end)) for answer in answers], 0)
     pages = processor.image_processor([image.decode(_page(talk)) for talk in talks], return_tensors="pt")
+    shifted = shift_batch({"input_ids": ids, "attention_mask": mask, "labels": labels})
     return {
         "pixel_values": pages["pixel_values"],
-        "input_ids": ids[:, :-1],
-        "attention_mask": mask[:, :-1],
-        "decoder_input_ids": ids[:, :-1],
-        "decoder_attention_mask": mask[:, :-1],
-        "labels": labels[:, 1:],
+        **shifted,
+        "decoder_input_ids": shifted["input_ids"],
+        "decoder_attention_mask": shifted["attention_mask"],
     }
 
 
