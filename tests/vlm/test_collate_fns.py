@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from lading.loader.batches import conversations_of
 from lading.sources import Corpus
 from lading.vlm import collate_fns
 from lading.vlm.collate_fns import COLLATE_FNS
+from lading.vlm.datasets import PreTokenizedDatasetWrapper, RobustDatasetWrapper
 from tests.support.alone import loss_alone
 
 FAMILIES = families.names()
@@ -447,8 +449,6 @@ def test_a_processor_that_lacks_something_is_named(missing: str) -> None:
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_pre_tokenised_samples_are_padded_and_shifted(name: str) -> None:
-    from lading.vlm.datasets import PreTokenizedDatasetWrapper
-
     own = processor(name)
     dataset = PreTokenizedDatasetWrapper(examples(), own)
     batch = collate_fns.pad_collate_fn([dataset[index] for index in range(3)], own, max_length=2000)
@@ -460,8 +460,6 @@ def test_pre_tokenised_samples_are_padded_and_shifted(name: str) -> None:
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_model_takes_several_padded_rows(name: str) -> None:
-    from lading.vlm.datasets import PreTokenizedDatasetWrapper
-
     own = processor(name)
     dataset = PreTokenizedDatasetWrapper(examples(), own)
     batch = collate_fns.pad_collate_fn([dataset[index] for index in range(3)], own)
@@ -500,14 +498,40 @@ def test_nemotron_parse_trains_on_the_answer_alone(tmp_path: Path) -> None:
         labels = batch["labels"][row]
         assert own.tokenizer.decode(labels[labels != -100], skip_special_tokens=True).strip() == answer
         assert torch.equal(batch["decoder_input_ids"][row, 1:][labels[:-1] != -100], labels[:-1][labels[:-1] != -100])
-    nothing = {"conversation": [turn("user", "Read it."), turn("assistant", "What?")]}
-    with pytest.raises(ConfigError, match="0 pictures"):
-        collate_fns.nemotron_parse_collate_fn([nothing], own)
-    with pytest.raises(ConfigError, match="2 answers"):
-        collate_fns.nemotron_parse_collate_fn([examples()[1]], own)
     closed = {"conversation": [turn("user", picture()), turn("assistant", "A title</s>")]}
     labels = collate_fns.nemotron_parse_collate_fn([closed], own)["labels"]
     assert labels[0].tolist().count(own.tokenizer.eos_token_id) == 1
+
+
+NO_PAGES = {
+    "0 pictures": {"conversation": [turn("user", "Read it."), turn("assistant", "What?")]},
+    "2 pictures": {"conversation": [turn("user", picture(), picture()), turn("assistant", "Both.")]},
+    "2 answers": {"conversation": [turn("user", picture()), turn("assistant", "A"), turn("assistant", "B")]},
+}
+
+
+@pytest.mark.parametrize("said", NO_PAGES)
+def test_what_is_no_page_is_replaced(said: str, tmp_path: Path) -> None:
+    own = pages(tmp_path)
+    good = {"conversation": [turn("user", picture()), turn("assistant", "A title")]}
+    with pytest.raises(SkipSample, match=said) as caught:
+        collate_fns.nemotron_parse_collate_fn([good, NO_PAGES[said]], own)
+    assert (caught.value.reason, caught.value.where) == ("bad_row", "example 1 of the batch")
+    wrapped = RobustDatasetWrapper([NO_PAGES[said], good])
+    batch = wrapped.robust_collate(partial(collate_fns.nemotron_parse_collate_fn, processor=own))([wrapped[0]])
+    labels = batch["labels"][0]
+    assert own.tokenizer.decode(labels[labels != -100], skip_special_tokens=True).strip() == "A title"
+
+
+def test_a_sample_that_is_too_long_for_its_batch_is_replaced() -> None:
+    own = processor("qwen2_5_vl")
+    samples = PreTokenizedDatasetWrapper([examples()[1], examples()[0]], own)
+    width = len(samples[1]["input_ids"])
+    collate = partial(collate_fns.pad_collate_fn, processor=own, max_length=width)
+    with pytest.raises(SkipSample, match=f"a sample of .* tokens; wanted at most {width}") as caught:
+        collate([samples[0]])
+    assert caught.value.reason == "too_long"
+    assert torch.equal(samples.robust_collate(collate)([samples[0]])["input_ids"][0], samples[1]["input_ids"][:-1])
 
 
 def test_samples_that_do_not_fit_together_are_named() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lading.errors import ConfigError
+from lading.errors import ConfigError, Reason, SkipSample
 from lading.fields import COUNT_NAMES, SEQUENCE_FIELDS, Field, row_count
 from lading.records import Document
 from lading.tensors import extent, join, pad, stack
@@ -39,7 +39,10 @@ def pad_samples(
     longest = max(len(sample["input_ids"]) for sample in samples)
     width = longest if length is None else length
     if longest > width:
-        raise ConfigError(found=f"a sample of {longest} tokens", wanted=f"at most {width}", where="collate")
+        # The sample's fault, not the configuration's: whoever replaces bad samples goes on without it.
+        raise SkipSample(
+            Reason.TOO_LONG, found=f"a sample of {longest} tokens", wanted=f"at most {width}", where="collate"
+        )
     values = {"input_ids": pad_token}
     batch: dict[str, Any] = {
         name: stack(

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from lading.collate.pages import shift_batch
-from lading.errors import ConfigError
+from lading.errors import ConfigError, Reason, SkipSample
 from lading.fields import IGNORE_INDEX, Field
 from lading.loader.batches import conversations_of
 from lading.media import image
@@ -50,10 +50,11 @@ def collate_pages(
 def _page(talk: Conversation) -> MediaPart:
     pages = [part for part in talk.media if part.kind == "image"]
     if len(pages) != 1 or len(talk.media) != 1:
-        raise ConfigError(
-            found=f"{len(pages)} pictures and {len(talk.media) - len(pages)} other media in {talk.key.where}",
+        raise SkipSample(
+            Reason.BAD_ROW,
+            found=f"{len(pages)} pictures and {len(talk.media) - len(pages)} other media",
             wanted="one page",
-            where="collate_pages",
+            where=talk.key.where,
         )
     return pages[0]
 
@@ -61,7 +62,7 @@ def _page(talk: Conversation) -> MediaPart:
 def _answer(talk: Conversation) -> str:
     said = [message for message in talk.messages if message.role == "assistant"]
     if len(said) != 1:
-        raise ConfigError(found=f"{len(said)} answers in {talk.key.where}", wanted="one", where="collate_pages")
+        raise SkipSample(Reason.BAD_ROW, found=f"{len(said)} answers", wanted="one", where=talk.key.where)
     return "".join(part.text for part in said[0].parts if isinstance(part, TextPart))
 
 
