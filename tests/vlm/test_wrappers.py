@@ -19,6 +19,7 @@ from lading.errors import ConfigError, ExactnessError, SkipSample, TooManyFailur
 from lading.ledger import Ledger
 from lading.loader.journal import _remove
 from lading.loader.retry import replacement
+from lading.vlm.collate_fns import make_robust_collate
 from lading.vlm.datasets import PreTokenizedDatasetWrapper, RobustDatasetWrapper, make_meta_dataset
 from tests.vlm.rows import numbered, write_meta, write_rows
 
@@ -202,6 +203,52 @@ def test_a_batch_is_drawn_again_in_workers_by_the_same_rule() -> None:
     collate = wrapped.robust_collate(picky)
     loader = DataLoader(wrapped, batch_size=2, num_workers=2, collate_fn=collate)
     assert list(loader) == list(DataLoader(wrapped, batch_size=2, collate_fn=collate))
+
+
+def even(batch: list[int]) -> int:
+    (number,) = batch
+    if number % 2:
+        raise ValueError("odd")
+    return number
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_batches_of_a_data_set_that_is_no_wrapper_have_stand_ins_of_their_own(workers: int) -> None:
+    def drawn() -> list[int]:
+        numbers = Numbers(size=1001)
+        collate = make_robust_collate(numbers, even)
+        return list(DataLoader(numbers, sampler=range(100), collate_fn=collate, num_workers=workers))
+
+    first = drawn()
+    assert first[::2] == list(range(0, 100, 2))
+    assert len(set(first[1::2])) > 40
+    assert first == drawn()
+
+
+def test_batches_are_counted_over_all_epochs_and_no_ledger_hears_of_them() -> None:
+    book = ledger()
+    collate = RobustDatasetWrapper(Numbers(size=10), ledger=book).robust_collate(even)
+    drawn = [collate([1]) for _ in range(40)]
+    assert drawn[:10] != drawn[10:20]
+    assert set(drawn) == {0, 2, 4, 6, 8}
+    assert book.entries() == []
+
+
+def test_a_lonely_sample_is_tried_again() -> None:
+    tries = iter([1, 1, 0])
+    collate = make_robust_collate(Numbers(size=1), lambda batch: even([next(tries)]))
+    assert collate([0]) == 0
+
+
+def test_a_wrapper_draws_the_batch_again_itself() -> None:
+    book = ledger()
+    wrapped = RobustDatasetWrapper(Numbers(), ledger=book, max_retries=0)
+    collate = make_robust_collate(wrapped, picky)
+    again = RobustDatasetWrapper(Numbers())
+    assert collate([wrapped[3], wrapped[4]]) == again.robust_collate(picky)([again[3], again[4]])
+    assert {entry["index"] for entry in book.entries()} == {3, 4}
+    with pytest.raises(TooManyFailures, match="2 attempts that all failed"):
+        make_robust_collate(wrapped, lambda batch: picky([3]), max_retries=1)([wrapped[0]])
 
 
 def test_a_collate_function_that_never_works_lists_the_causes() -> None:

@@ -16,7 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, get_worker_info
 
 from lading.errors import ConfigError, TooManyFailures
 from lading.ledger import Ledger
@@ -39,7 +39,7 @@ def replacement(index: int, attempt: int, *, size: int, seed: int, epoch: int) -
     """
     others = size - 1
     if attempt == 0 or others < 1:
-        return index
+        return index % size
     dice = np.random.default_rng([seed, epoch, index])
     first, step = int(dice.integers(others)), 1 + int(dice.integers(others))
     while math.gcd(step, others) != 1:
@@ -84,6 +84,7 @@ class Replacing(Dataset[Any]):
         # In shared memory: workers that outlive an epoch would otherwise go on with the number they were born with.
         self._epoch = torch.zeros(1, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]  # torch left it untyped
         self._asked: deque[int] = deque(maxlen=REMEMBERED)
+        self._unasked = 0
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -134,14 +135,29 @@ class Replacing(Dataset[Any]):
         self.journal.write(failed[0])
         raise exhausted(failed, where=str(self.key(index)))
 
-    def asked_last(self, count: int) -> list[int]:
-        """The numbers asked for last: a worker fetches a batch, then collates it, with nothing in between."""
+    def asked_last(self, count: int) -> list[int] | None:
+        """The numbers asked for last: a worker fetches a batch, then collates it, with nothing in between.
+
+        `None` where fewer were asked for: the batch was fetched past this data set.
+        """
         recent = list(self._asked)[-count:]
-        return recent if len(recent) == count else [place % len(self) for place in range(count)]
+        return recent if len(recent) == count else None
+
+    def counted_next(self, count: int) -> list[int]:
+        """Numbers for a batch that was fetched past this data set: nobody knows its own, so batches are counted.
+
+        They are those of data read in order, the workers taking turns, and go on beyond the last sample: batches of one
+        size share none, so that each has stand-ins of its own.
+        """
+        worker = get_worker_info()
+        turn, workers = (0, 1) if worker is None else (worker.id, worker.num_workers)
+        first = self._unasked + turn * count
+        self._unasked += workers * count
+        return list(range(first, first + count))
 
     def robust_collate(self, collate_fn: Callable[[list[Any]], Any]) -> RobustCollate:
         """Wrap `collate_fn` so that, when it fails, the whole batch is drawn again, by the same rules."""
-        return RobustCollate(dataset=self, collate_fn=collate_fn)
+        return RobustCollate(dataset=self, collate_fn=collate_fn, max_retries=self.max_retries)
 
     def account(self, handed: Iterable[int] = ()) -> Ledger:
         """The ledger, with what workers replaced. `handed` are the numbers a sampler gave out: those count as trained,
@@ -156,20 +172,26 @@ class RobustCollate:
 
     dataset: Replacing
     collate_fn: Callable[[list[Any]], Any]
+    max_retries: int
+    """How often; for each sample of such a batch the data set's own bound holds."""
 
     def __call__(self, samples: Sequence[Any]) -> Any:
         """The batch of these samples, or of the first stand-ins that work together."""
         asked = self.dataset.asked_last(len(samples))
-        place = SampleKey(index=-1, source="batch", where="batch of samples " + ", ".join(map(str, asked)))
+        numbers = self.dataset.counted_next(len(samples)) if asked is None else asked
+        told = "fetched elsewhere" if asked is None else ", ".join(map(str, asked))
+        place = SampleKey(index=-1, source="batch", where=f"batch of samples {told}")
         failed: list[Dropped] = []
-        batch, used = list(samples), asked
-        for attempt in range(1 + self.dataset.max_retries):
+        batch, used = list(samples), numbers
+        for attempt in range(1 + self.max_retries):
             if attempt:
-                drawn = [self.dataset.obtain(self.dataset.stand_in(index, attempt)) for index in asked]
+                drawn = [self.dataset.obtain(self.dataset.stand_in(index, attempt)) for index in numbers]
                 batch, used = [sample for sample, _ in drawn], [number for _, number in drawn]
             outcome = SkipPolicy().attempt(place, partial(self.collate_fn, batch))
             if not isinstance(outcome, Dropped):
-                self._write(failed, asked, used)
+                # A ledger knows samples by their numbers: of a batch without them there is nothing to tell it.
+                if asked is not None:
+                    self._write(failed, asked, used)
                 return outcome
             failed.append(outcome)
         raise exhausted(failed, where=place.where)

@@ -33,7 +33,7 @@ from lading.loader.label_search import labels_by_turns as build_labels_from_temp
 from lading.loader.label_search import stop_token as _get_stop_token_id
 from lading.loader.packed_batches import collate_packed as neat_packed_vlm_collater
 from lading.loader.page_parsing import collate_pages as nemotron_parse_collate_fn
-from lading.loader.retry import Indexed
+from lading.loader.retry import Indexed, Replacing
 from lading.loader.samples import Samples
 from lading.loader.thought_prefix import MODEL_TURN as _GEMMA4_MODEL_TURN
 from lading.loader.thought_prefix import THINKING_PREFIX as _GEMMA4_THINKING_PREFIX
@@ -87,7 +87,13 @@ Batch = dict[str, Any]
 def make_robust_collate(
     dataset: Indexed, collate_fn: Callable[[list[Any]], Any], max_retries: int = 10
 ) -> Callable[[Sequence[Any]], Any]:
-    """Wrap `collate_fn` so that, when it fails, the whole batch is drawn again from `dataset`, by a rule."""
+    """Wrap `collate_fn` so that, when it fails, the whole batch is drawn again from `dataset`, by a rule.
+
+    A wrapper knows which samples a batch is made of, and who stands in for them depends on these. Samples of any other
+    data set have no numbers here: batches are counted, by each worker for itself.
+    """
+    if isinstance(dataset, Replacing):
+        return replace(dataset.robust_collate(collate_fn), max_retries=max_retries)
     return RobustDatasetWrapper(dataset, max_retries=max_retries).robust_collate(collate_fn)
 
 
