@@ -128,6 +128,19 @@ def test_labels_of_somebody_elses_ids(name: str, side: str) -> None:
     assert torch.equal(labels[:, 1:], batch["labels"][:, :-1])
 
 
+@pytest.mark.parametrize("name", FAMILIES)
+def test_labels_need_neither_the_media_nor_an_answer(name: str) -> None:
+    own = processor(name)
+    batch = collate_fns.default_collate_fn([examples()[2], examples()[0]], own)
+    bare = [turn("user", {"type": "image"}, "and", {"type": "image"}), turn("assistant", "Both.")]
+    unanswered = examples()[0]["conversation"][:1]
+    labels = collate_fns.build_labels_from_template(batch["input_ids"], [bare, unanswered], own)
+    assert torch.equal(labels[0, 1:], batch["labels"][0, :-1])
+    assert labels[1].tolist() == [-100] * labels.shape[1]
+    with pytest.raises(ConfigError, match="at least one"):
+        collate_fns.build_labels_from_template(batch["input_ids"][:0], [], own)
+
+
 PIECES = st.lists(
     st.sampled_from(["a", " ", "\n", "<|im_start|>", "assistant", "user", "<|im_end|>", "é"]), min_size=1, max_size=7
 ).map("".join)
@@ -309,9 +322,10 @@ def test_a_processor_of_another_family_is_refused() -> None:
 
 def test_media_that_cannot_be_measured_add_nothing() -> None:
     own = processor("qwen2_5_vl")
-    gone = [turn("user", {"type": "image", "image": "gone.png"}, picture())]
     known = [turn("user", picture())]
-    assert collate_fns._estimate_media_tokens(gone, own) == collate_fns._estimate_media_tokens(known, own) > 0
+    for unknown in ({"type": "image", "image": "gone.png"}, {"type": "image"}, {"type": "video"}):
+        some = [turn("user", unknown, picture())]
+        assert collate_fns._estimate_media_tokens(some, own) == collate_fns._estimate_media_tokens(known, own) > 0
 
 
 @pytest.mark.parametrize("name", ["qwen2_5_vl", "kimi_k25", "smolvlm", "phi4_mm"])
@@ -381,6 +395,15 @@ def test_media_are_found_and_counted() -> None:
     assert len(images) == 3
     assert videos is None
     assert collate_fns._count_media_per_sample(conversations) == ([1, 0, 2], [0, 0, 0])
+
+
+def test_media_that_are_not_at_hand_are_counted_all_the_same() -> None:
+    bare = [[turn("user", {"type": "image"}, {"type": "video"}, picture()), turn("assistant", "Three.")]]
+    assert collate_fns._count_media_per_sample(bare) == ([2], [1])
+    images, videos = collate_fns._extract_media_from_conversations(bare)
+    assert images is not None
+    assert (len(images), videos) == (1, None)
+    assert collate_fns._drop_overlong_samples(bare, processor("qwen2_5_vl"), 100) == (bare, [0])
 
 
 def test_unknown_processors_get_the_default_with_a_word(caplog: pytest.LogCaptureFixture) -> None:

@@ -51,11 +51,11 @@ def from_example(example: Any, key: SampleKey) -> Conversation:
     >>> talk.media[0].reference
     'ada.jpg'
     """
-    return validate(read_turns(example, key))
+    return validate(filled(read_turns(example, key)))
 
 
 def read_turns(example: Any, key: SampleKey) -> Conversation:
-    """The same for whoever only looks: there need be nothing to train on."""
+    """The same for whoever only looks: there need be nothing to train on, and a medium may be missing (`None`)."""
     turns = example.get(COLUMN) if isinstance(example, Mapping) else None
     if not isinstance(turns, (list, tuple)):
         keys = ", ".join(map(str, example)) if isinstance(example, Mapping) else f"type {type(example).__name__}"
@@ -75,6 +75,19 @@ def read_turns(example: Any, key: SampleKey) -> Conversation:
         if given_at_all(example.get(f"{kind}s")) or kind not in shown:
             wanted = f'a part {{"type": "{kind}"}} of the conversation for each'
             refuse_leftovers(kind, len(list(waiting[kind])), key.where, wanted)
+    return conversation
+
+
+def filled(conversation: Conversation) -> Conversation:
+    """The conversation itself; `SkipSample` where a part is without its medium."""
+    kind = next((part.kind for part in conversation.media if part.reference is None), None)
+    if kind is not None:
+        raise SkipSample(
+            Reason.MARKS_WITHOUT_MEDIA,
+            found=f"a part of type {kind!r} without its {kind}",
+            wanted=f'{{"type": "{kind}", "{kind}": …}}, or the {kind} beside the conversation',
+            where=conversation.key.where,
+        )
     return conversation
 
 
@@ -125,15 +138,8 @@ def _part(piece: str | Part, source: Any, waiting: Mapping[MediaKind, Iterator[A
     value = next(waiting[kind], None) if piece.reference is None else piece.reference
     hidden = (*_REFERENCE_KEYS, kind, f"{kind}_url")
     options = {name: extra for name, extra in source.items() if name not in hidden}
-    if value is None:
-        raise SkipSample(
-            Reason.MARKS_WITHOUT_MEDIA,
-            found=f"a part of type {kind!r} without its {kind}",
-            wanted=f'{{"type": "{kind}", "{kind}": …}}, or the {kind} beside the conversation',
-            where=where,
-        )
-    if isinstance(value, Mapping) and not {"path", "bytes"} & set(value):
-        # Decoded already, in some library's own form: {"array": …, "sampling_rate": …}.
+    if value is None or (isinstance(value, Mapping) and not {"path", "bytes"} & set(value)):
+        # Not there, or decoded already, in some library's own form: {"array": …, "sampling_rate": …}.
         return MediaPart(kind=kind, reference=value, options=options)
     medium = read_medium(kind, value, Layout(), where)
     return replace(medium, options={**options, **medium.options})

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from lading.collate.pages import pad_samples, shift_batch
-from lading.conversation.export import from_example
+from lading.conversation.export import COLUMN, from_example, read_turns
 from lading.errors import ConfigError, Reason, SkipSample
 from lading.families import find, for_processor
 from lading.loader.border import Border, read_processor
@@ -72,6 +72,12 @@ def conversations_of(examples: Sequence[Mapping[str, Any]]) -> list[Conversation
         from_example(example, SampleKey(index=place, source="batch", where=f"example {place} of the batch"))
         for place, example in enumerate(examples)
     ]
+
+
+def talks_of(conversations: Sequence[Any]) -> list[Conversation]:
+    """Conversations that are only looked at: they need have no answer, and their media need not be at hand."""
+    keys = [SampleKey(index=n, source="batch", where=f"conversation {n}") for n in range(len(conversations))]
+    return [read_turns({COLUMN: turns}, key) for turns, key in zip(conversations, keys, strict=True)]
 
 
 def collate_examples(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from lading.errors import ConfigError
 from lading.fields import IGNORE_INDEX
-from lading.loader.batches import border_of, conversations_of
+from lading.loader.batches import border_of, talks_of
 from lading.loader.border import Border
 from lading.records import Conversation
 from lading.tokenise.expand import are_pads
@@ -147,7 +147,8 @@ def _with_stop(ids: Ids, span: Span, stops: Iterable[int | None]) -> Span:
 def labels_by_turns(input_ids_batch: torch.Tensor, conversations: Sequence[Any], processor: Any) -> torch.Tensor:
     """Labels by the turns of the chat template: what the assistant says, its closing marker included.
 
-    Padding may stand on either side; media may be expanded or not; the end may be cut off. For a processor whose turns
+    Padding may stand on either side; media may be expanded or not, and need not be at hand; the end may be cut off.
+    Where nobody answers, nothing is labelled. For a processor whose turns
     cannot be read off, `labels_by_text` has to do, and a warning says so.
     """
     checked = _checked(input_ids_batch, conversations)
@@ -156,12 +157,13 @@ def labels_by_turns(input_ids_batch: torch.Tensor, conversations: Sequence[Any],
     except ConfigError as error:
         logger.warning("labels by searching for the answers' text: %s", error)
         return labels_by_text(input_ids_batch, conversations, processor)
-    talks = conversations_of([{"conversation": conversation} for conversation in checked])
-    rows = [_template_labels(input_ids_batch[row].numpy(), talk, border) for row, talk in enumerate(talks)]
+    rows = [_template_labels(input_ids_batch[row].numpy(), talk, border) for row, talk in enumerate(talks_of(checked))]
     return torch.from_numpy(np.stack(rows))
 
 
 def _template_labels(ids: Ids, conversation: Conversation, border: Border) -> Ids:
+    if all(message.role != "assistant" for message in conversation.messages):
+        return labels_from_spans(ids, [])
     text, said = border.tokeniser.rendered(conversation)
     spans = _matching_spans(ids, text, said, border)
     if spans is None:
@@ -219,10 +221,10 @@ def _without_unsaid(ids: Ids, spans: list[Span], border: Border) -> list[Span]:
 
 
 def _checked(input_ids_batch: torch.Tensor, conversations: Sequence[Any]) -> list[Any]:
-    if input_ids_batch.ndim != 2 or len(input_ids_batch) != len(conversations):
+    if input_ids_batch.ndim != 2 or not conversations or len(input_ids_batch) != len(conversations):
         raise ConfigError(
             found=f"ids {list(input_ids_batch.shape)} for {len(conversations)} conversations",
-            wanted="[B, T] with a row for each conversation",
+            wanted="[B, T] with a row for each conversation, and at least one",
             where="labels",
         )
     return list(conversations)

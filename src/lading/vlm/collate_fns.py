@@ -12,16 +12,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
 
 from lading.collate.pages import REQUIRED, pad_samples, shift_batch
-from lading.conversation.export import read_turns
 from lading.errors import ConfigError
 from lading.families import all_families
 from lading.loader.batches import border_of, collate_examples, exact_lengths, fitting, known_footprints
+from lading.loader.batches import talks_of as _talks
 from lading.loader.encoder import SampleInputs
 from lading.loader.label_search import CHATML_PROCESSORS as _IMSTART_TEMPLATE_PROCESSORS
 from lading.loader.label_search import assistant_marker as _get_assistant_marker
@@ -41,7 +42,6 @@ from lading.loader.thought_prefix import inject_thought as _inject_thinking_pref
 from lading.media import image
 from lading.media.geometry import PatchGrid
 from lading.media.video import HEARD
-from lading.records import Conversation, SampleKey
 from lading.sources import Corpus
 from lading.vlm.datasets import RobustDatasetWrapper
 
@@ -99,28 +99,21 @@ def make_robust_collate(
 
 def _extract_media_from_conversations(conversations: Sequence[Any]) -> tuple[list[Any] | None, list[Any] | None]:
     """(images, videos) of all conversations in reading order, as they were given; `None` where there are none."""
-    media = [part for talk in _talks(conversations) for part in talk.media]
+    media = [part for talk in _talks(conversations) for part in talk.media if part.reference is not None]
     images = [part.reference for part in media if part.kind == "image"]
     videos = [part.reference for part in media if part.kind == "video"]
     return images or None, videos or None
 
 
 def _count_media_per_sample(conversations: Sequence[Any]) -> tuple[list[int], list[int]]:
-    """(images, videos) in each conversation.
+    """(images, videos) in each conversation, at hand or not.
 
-    >>> _count_media_per_sample([[{"role": "user", "content": [{"type": "image", "image": "a.jpg"}]},
-    ...                           {"role": "assistant", "content": "A cat."}]])
-    ([1], [0])
+    >>> _count_media_per_sample([[{"role": "user", "content": [{"type": "image", "image": "a.jpg"}, {"type": "image"}]},
+    ...                           {"role": "assistant", "content": "Two cats."}]])
+    ([2], [0])
     """
     kinds = [[part.kind for part in talk.media] for talk in _talks(conversations)]
     return [own.count("image") for own in kinds], [own.count("video") for own in kinds]
-
-
-def _talks(conversations: Sequence[Any]) -> list[Conversation]:
-    places = [SampleKey(index=n, source="batch", where=f"conversation {n}") for n in range(len(conversations))]
-    return [
-        read_turns({"conversation": conversation}, key) for conversation, key in zip(conversations, places, strict=True)
-    ]
 
 
 def _ensure_rgb(conversations: Sequence[Any]) -> Sequence[Any]:
