@@ -248,6 +248,33 @@ def test_gemma4_is_not_trained_on_a_thought_that_a_hook_puts_in(example: dict[st
     assert torch.equal(found[:, 1:], wanted["labels"][:, :-1])
 
 
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_whatever_runs_along_with_the_ids_grows_with_a_thought(side: str) -> None:
+    own = processor("gemma4", side)
+    tokenizer = own.tokenizer
+    turn_ids = tokenizer.encode("<|turn>model\n", add_special_tokens=False)
+    ids = torch.tensor([[5, *turn_ids, 6]])
+    batch = {
+        "input_ids": ids,
+        "attention_mask": torch.ones_like(ids),
+        "ranks": torch.stack([torch.arange(ids.shape[1]), torch.arange(ids.shape[1])]) + 1,
+        "weights": torch.ones(1, ids.shape[1]),
+        "one_row": torch.arange(ids.shape[1]),
+        "names": ["a.png"],
+    }
+    changed = collate_fns._inject_thinking_prefix_tokens(batch, tokenizer)
+    prefix = tokenizer.encode("<|channel>thought\n<channel|>", add_special_tokens=False)
+    grown = [5, *turn_ids, *prefix, 6]
+    head = list(range(1, 2 + len(turn_ids)))
+    assert changed["input_ids"].tolist() == [grown]
+    assert changed["attention_mask"].tolist() == [[1] * len(grown)]
+    assert changed["ranks"].tolist() == [[*head, *[0] * len(prefix), ids.shape[1]]] * 2
+    assert all(changed[name] is batch[name] for name in ("weights", "one_row", "names"))
+    two = {"input_ids": ids.repeat(2, 1), "three": torch.ones(3, ids.shape[1], dtype=torch.int32)}
+    three = collate_fns._inject_thinking_prefix_tokens(two, tokenizer)["three"]
+    assert (three.shape, three.dtype, int(three.sum())) == ((3, len(grown)), torch.int32, 3 * ids.shape[1])
+
+
 def test_gemma4_keeps_quoted_markers_and_lengths() -> None:
     own = processor("gemma4")
     quoting = {
