@@ -51,6 +51,16 @@ def test_stand_ins_never_repeat_before_all_others_had_their_turn(
     drawn = [replacement(index, attempt, size=size, seed=seed, epoch=epoch) for attempt in range(size)]
     assert sorted(drawn) == list(range(size))
     assert drawn[0] == index
+    assert replacement(index, size, size=size, seed=seed, epoch=epoch) == drawn[1], "then they begin again"
+
+
+@pytest.mark.parametrize("size", [999, 1000, 1001])
+def test_stand_ins_are_not_all_of_one_kind(size: int) -> None:
+    kinds = [
+        [replacement(index, attempt, size=size, seed=0, epoch=0) % 2 for attempt in range(1, 21)]
+        for index in range(size)
+    ]
+    assert all(0 < sum(own) < len(own) for own in kinds), "data often alternate, and one kind of them may be bad"
 
 
 def test_seed_epoch_index_and_attempt_decide_and_nothing_else() -> None:
@@ -215,7 +225,7 @@ def even(batch: list[int]) -> int:
 @pytest.mark.parametrize("workers", [0, 2])
 def test_batches_of_a_data_set_that_is_no_wrapper_have_stand_ins_of_their_own(workers: int) -> None:
     def drawn() -> list[int]:
-        numbers = Numbers(size=1001)
+        numbers = Numbers(size=1000)
         collate = make_robust_collate(numbers, even)
         return list(DataLoader(numbers, sampler=range(100), collate_fn=collate, num_workers=workers))
 

@@ -1,13 +1,12 @@
 """Replacing what fails: which sample stands in is a function of (seed, epoch, index, attempt), and it is written down.
 
-    sample 3 of 8 fails     attempt 1 → 1     attempt 2 → 0     …     never 3, and no other twice
+    sample 3 of 8 fails     attempt 1 → 1     attempt 2 → 4     …     never 3, and no other twice
 
 With `max_retries` used up, `TooManyFailures` lists every cause.
 """
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -31,20 +30,22 @@ REMEMBERED = 8192
 def replacement(index: int, attempt: int, *, size: int, seed: int, epoch: int) -> int:
     """Which of `size` samples stands in for sample `index`; attempt 0 is the sample itself.
 
-    The others are walked in a circle with a step that has no factor in common with their number, so that every one
-    comes up once before any comes up again.
+    The others are shuffled, as far as is needed, so that every one comes up once before any comes up again. (Walked
+    with a fixed step, all of a few attempts may lie in one bad stretch, or on odd numbers alone.)
 
     >>> [replacement(3, attempt, size=8, seed=0, epoch=0) for attempt in range(4)]
-    [3, 1, 0, 7]
+    [3, 1, 4, 2]
     """
     others = size - 1
     if attempt == 0 or others < 1:
         return index % size
     dice = np.random.default_rng([seed, epoch, index])
-    first, step = int(dice.integers(others)), 1 + int(dice.integers(others))
-    while math.gcd(step, others) != 1:
-        step += 1
-    return (index + 1 + (first + (attempt - 1) * step) % others) % size
+    chosen, moved = 0, dict[int, int]()
+    for place in range((attempt - 1) % others + 1):
+        drawn = int(dice.integers(place, others))
+        # A shuffle swaps two places; only those that were are written down.
+        chosen, moved[drawn] = moved.get(drawn, drawn), moved.get(place, place)
+    return (index + 1 + chosen) % size
 
 
 class Indexed(Protocol):
