@@ -39,6 +39,14 @@ def test_columns_and_tags_of_ones_own() -> None:
 
 
 @pytest.mark.parametrize(
+    "odd",
+    [{"messages": "[" * 50_000}, {"messages": [{"role": "user", "content": [{"type": ["image"]}]}]}],
+)
+def test_an_odd_row_is_left_to_whoever_reads_it(odd: dict[str, Any]) -> None:
+    assert recognise([odd, llava(TALKS["a picture"])], Layout()).format.name == "llava"
+
+
+@pytest.mark.parametrize(
     ("row", "said"),
     [
         ({"mesages": []}, "nearest is sharegpt, which lacks a column 'messages' or 'conversations' or 'conversation'"),

@@ -7,6 +7,8 @@ from lading.conversation import Layout, read_conversation
 from lading.errors import SkipSample
 from lading.records import Conversation, MediaPart, Row, SampleKey, TextPart
 
+GOOD = {"role": "assistant", "content": "ok"}
+
 
 def read(value: dict[str, Any], **layout: Any) -> Conversation:
     key = SampleKey(index=0, source="s", where="d.jsonl:4")
@@ -125,6 +127,16 @@ def test_a_system_prompt_in_a_column_of_its_own_goes_first() -> None:
     assert said(read({"messages": own, "system": "Be a pirate."}))[0] == ("system", ["Be kind."])
 
 
+@pytest.mark.parametrize("nothing", [None, "", [], {}])
+def test_a_column_that_says_nothing_is_none(nothing: Any) -> None:
+    assert said(read({"messages": [GOOD], "system": nothing, "tools": nothing})) == [("assistant", ["ok"])]
+
+
+@pytest.mark.parametrize("tools", ["[]", " [ ]\n", "{}", "null", " "])
+def test_no_tools_as_text_are_none(tools: str) -> None:
+    assert said(read({"messages": [GOOD], "tools": tools})) == [("assistant", ["ok"])]
+
+
 def test_messages_come_before_instructions() -> None:
     messages = [{"from": "human", "value": "hi"}, {"from": "gpt", "value": "ho"}]
     row = {"messages": None, "conversations": messages, "instruction": "x", "output": "y"}
@@ -148,9 +160,6 @@ def test_beside_typed_media_a_mark_is_a_word() -> None:
     assert said(talk)[0] == ("user", ["a.jpg", "what is <image>?"])
 
 
-GOOD = {"role": "assistant", "content": "ok"}
-
-
 @pytest.mark.parametrize(
     ("value", "reason", "text"),
     [
@@ -171,6 +180,11 @@ GOOD = {"role": "assistant", "content": "ok"}
         ({"messages": [{"role": "user", "content": "a\ud800b"}, GOOD]}, "bad_row", "half a character"),
         ({"messages": [{**GOOD, "tool_calls": [{"name": "f"}]}]}, "bad_row", "tool calls"),
         ({"messages": [GOOD], "tools": '[{"name": "f"}]'}, "bad_row", "tool calls"),
+        ({"messages": "[" * 50_000}, "bad_row", "messages as a str"),
+        ({"messages": [{"role": "user", "content": [{"type": ["image"]}]}, GOOD]}, "bad_row", "of type \"['image']\""),
+        ({"messages": [GOOD], "system": "a\ud800"}, "bad_row", "half a character"),
+        ({"messages": [GOOD], "system": ["Be kind."]}, "bad_row", "a system prompt as a list"),
+        ({"instruction": "x", "output": "y", "system": {"text": "Be kind."}}, "bad_row", "a system prompt as a dict"),
         ({"instruction": 7, "output": "x"}, "bad_row", "no text"),
         ({"instruction": "x", "output": "y", "history": ["ab"]}, "bad_row", "no list of pairs"),
     ],

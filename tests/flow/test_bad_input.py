@@ -67,3 +67,20 @@ def test_strictness_raises_with_the_place(corpus: Path, reason: str) -> None:
         list(Loader(path, "toy:qwen2_5_vl", pack_size=1024, strict=True))
     assert caught.value.reason == reason
     assert f"{reason}.jsonl:2" in str(caught.value)
+
+
+def test_odd_rows_at_the_beginning_end_no_run(tmp_path: Path) -> None:
+    odd = [
+        '{"id": ' + "7" * 5000 + "}",
+        json.dumps({"conversations": "[" * 50_000}),
+        json.dumps(
+            {"conversations": [{"from": "human", "value": [{"type": ["image"]}]}, {"from": "gpt", "value": "y"}]}
+        ),
+        json.dumps({**json.loads(GOOD), "system": "\ud800"}),
+    ]
+    (tmp_path / "d.jsonl").write_text("\n".join([*odd, GOOD]) + "\n")
+    loader = Loader(tmp_path / "d.jsonl", "toy:qwen2_5_vl", pack_size=1024)
+    list(loader)
+    loader.ledger.check()
+    total = loader.ledger.total()
+    assert (total["reasons"], total["trained"]) == ({"bad_row": len(odd)}, 1)

@@ -52,7 +52,12 @@ def test_a_broken_line_names_file_line_column_and_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [(b"[1, 2]\n", "bad_row"), (b'{"a": "\xff"}\n', "malformed_json"), (b"[" * 100_000 + b"\n", "malformed_json")],
+    [
+        (b"[1, 2]\n", "bad_row"),
+        (b'{"a": ' + b"7" * 5000 + b"}\n", "bad_row"),
+        (b'{"a": "\xff"}\n', "malformed_json"),
+        (b"[" * 100_000 + b"\n", "malformed_json"),
+    ],
 )
 def test_other_bad_lines_are_named_too(tmp_path: Path, text: bytes, reason: str) -> None:
     path = tmp_path / "data.jsonl"

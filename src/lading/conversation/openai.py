@@ -31,7 +31,7 @@ def signs(row: Mapping[str, Any], layout: Layout) -> bool:
 
 def bare_media(row: Mapping[str, Any], layout: Layout) -> bool:
     """Whether a row has a media part without its medium."""
-    return any(part.get("type") in parts.TYPES and parts.reference(part) is None for part in _parts(row, layout))
+    return any(parts.shows(part) and parts.reference(part) is None for part in _parts(row, layout))
 
 
 def _parts(row: Mapping[str, Any], layout: Layout) -> Iterator[Mapping[str, Any]]:

@@ -65,6 +65,16 @@ def _text(text: Any, where: str) -> str:
     return text
 
 
+def shows(part: Mapping[str, Any]) -> bool:
+    """Whether a part is of a type that shows or plays something, whatever stands for its type.
+
+    >>> shows({"type": "image"}), shows({"type": ["image"]}), shows({})
+    (True, False, False)
+    """
+    kind = part.get("type")
+    return isinstance(kind, str) and kind in TYPES
+
+
 def reference(part: Mapping[str, Any]) -> Any:
     """The medium inside a part, as it is given; `None` where there is none.
 

@@ -15,7 +15,7 @@ from typing import Any
 from lading.conversation import parts as typed_parts
 from lading.conversation.layout import Layout
 from lading.conversation.references import read_medium
-from lading.conversation.validate import refuse_half_characters, refuse_leftovers, refuse_tools, validate
+from lading.conversation.validate import is_empty, refuse_half_characters, refuse_leftovers, refuse_tools, validate
 from lading.errors import Reason, SkipSample
 from lading.fields import MEDIA_KINDS, MediaKind
 from lading.records import Conversation, MediaPart, Message, Part, Row, TextPart
@@ -58,7 +58,7 @@ def read_turns(row: Row, messages: Any, layout: Layout, manners: Manners = USUAL
     turns = tuple(reader.message(message) for message in listed)
     if manners.unplaced_first and not any(isinstance(part, MediaPart) for turn in turns for part in turn.parts):
         turns = reader.with_all_first(turns)
-    turns = _with_system_column(turns, row.value.get(layout.column("system")))
+    turns = _with_system_column(turns, row.value.get(layout.column("system")), where)
     for kind, rest in reader.waiting.items():
         refuse_leftovers(kind, len(list(rest)), where)
     return validate(Conversation(key=row.key, messages=turns))
@@ -75,7 +75,7 @@ def as_list(messages: Any) -> list[Any] | tuple[Any, ...] | None:
     if isinstance(messages, str) and messages.lstrip().startswith("["):
         try:
             messages = json.loads(messages)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
     if isinstance(messages, list):
         return messages
@@ -86,10 +86,15 @@ def as_list(messages: Any) -> list[Any] | tuple[Any, ...] | None:
     return messages if isinstance(messages, tuple) else None
 
 
-def _with_system_column(turns: tuple[Message, ...], system: Any) -> tuple[Message, ...]:
+def _with_system_column(turns: tuple[Message, ...], system: Any, where: str) -> tuple[Message, ...]:
     """A system prompt in a column of its own goes first, unless the messages have one."""
-    if not isinstance(system, str) or not system or (turns and turns[0].role == "system"):
+    if is_empty(system) or (turns and turns[0].role == "system"):
         return turns
+    if not isinstance(system, str):
+        raise SkipSample(
+            Reason.BAD_ROW, found=f"a system prompt as a {type(system).__name__}", wanted="text", where=where
+        )
+    refuse_half_characters(system, where)
     return (Message(role="system", parts=(TextPart(text=system),)), *turns)
 
 

@@ -29,10 +29,24 @@ def validate(conversation: Conversation) -> Conversation:
 def refuse_tools(row: Mapping[str, Any], messages: Sequence[Any], where: str, column: str = "tools") -> None:
     """Tool definitions and calls are not rendered yet; training without them would teach answers out of nowhere."""
     calls = any(isinstance(message, (dict, Mapping)) and message.get("tool_calls") for message in messages)
-    if calls or row.get(column) not in (None, "", "[]", []):
+    if calls or not _no_tools(row.get(column)):
         raise SkipSample(
             Reason.BAD_ROW, found="tool calls or definitions", wanted="a conversation in words and media", where=where
         )
+
+
+def _no_tools(tools: Any) -> bool:
+    # A list of tools is often kept as JSON text, and an empty one is written in several ways.
+    return is_empty(tools) or (isinstance(tools, str) and "".join(tools.split()) in ("", "[]", "{}", "null"))
+
+
+def is_empty(value: Any) -> bool:
+    """Whether a column says nothing: null, or a text, list or object with nothing in it.
+
+    >>> is_empty(None), is_empty({}), is_empty([""])
+    (True, True, False)
+    """
+    return value is None or (isinstance(value, (str, list, tuple, Mapping)) and not value)
 
 
 def refuse_half_characters(text: str, where: str) -> None:

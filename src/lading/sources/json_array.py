@@ -16,7 +16,7 @@ from lading.errors import ConfigError, CorpusError, Reason, SkipSample
 from lading.sources.elements import SPACE, scan_elements
 from lading.sources.fingerprint import file_fingerprint
 from lading.sources.mapped import Mapped, MappedRows
-from lading.sources.parsing import excerpt
+from lading.sources.parsing import READABLE, excerpt
 
 WHOLE_BELOW = 4 << 20
 """Bytes up to which a file is parsed whole."""
@@ -45,6 +45,16 @@ def load_json(path: Path, *, unique: bool = False) -> Any:
     except UnicodeDecodeError as error:
         raise CorpusError(
             found=f"a byte that is not UTF-8 at offset {error.start}", wanted="JSON in UTF-8", where=str(path)
+        ) from error
+    except ConfigError:
+        # It is a ValueError, too, and says what is wrong.
+        raise
+    except ValueError as error:
+        raise CorpusError(
+            found=f"a value that is not read ({error})",
+            wanted=READABLE,
+            consequence="no row of this file was read",
+            where=str(path),
         ) from error
 
 

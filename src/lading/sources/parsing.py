@@ -10,6 +10,7 @@ from lading.errors import Reason, SkipSample
 
 SHOWN = 40
 """Characters of the offending text on each side."""
+READABLE = "numbers of a few thousand digits at most"
 _ARRAY = "; an array of many belongs into a file whose name ends in .json"
 
 
@@ -40,6 +41,11 @@ def parse_row(text: bytes, *, file: str, line: int) -> Mapping[str, Any]:
     except RecursionError as error:
         raise SkipSample(
             Reason.MALFORMED_JSON, found="JSON nested too deeply", wanted="one JSON object", where=f"{file}:{line}"
+        ) from error
+    except ValueError as error:
+        # It is JSON, but Python makes nothing of it: a number of more digits than it reads.
+        raise SkipSample(
+            Reason.BAD_ROW, found=f"a value that is not read ({error})", wanted=READABLE, where=f"{file}:{line}"
         ) from error
     if not isinstance(value, dict):
         raise SkipSample(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from typing import Any
 
 from lading.conversation.layout import Layout
 from lading.conversation.references import read_medium
+from lading.conversation.validate import refuse_half_characters
 from lading.errors import Reason, SkipSample
 from lading.fields import MediaKind
 from lading.records import Conversation, MediaPart, Message, Row, TextPart
@@ -28,6 +31,28 @@ def text(row: Row, column: str) -> str:
     return value
 
 
+def from_json(row: Row, column: str, wanted: str) -> Any:
+    """What the text of a column says as JSON.
+
+    >>> from lading.records import SampleKey
+    >>> from_json(Row(key=SampleKey(index=0, source="s", where="s row 0"), value={"a": "["}), "a", wanted="a list")
+    Traceback (most recent call last):
+        ...
+    lading.errors.SkipSample: found malformed JSON in column 'a' (Expecting value at 1); wanted a list [s row 0]
+    """
+    try:
+        return json.loads(text(row, column))
+    except (ValueError, RecursionError) as error:
+        # Nested too deeply, or a number of too many digits: these have no place.
+        said = f"{error.msg} at {error.pos}" if isinstance(error, json.JSONDecodeError) else str(error)
+        raise SkipSample(
+            Reason.MALFORMED_JSON,
+            found=f"malformed JSON in column {column!r} ({said})",
+            wanted=wanted,
+            where=row.key.where,
+        ) from error
+
+
 def medium(row: Row, column: str, kind: MediaKind) -> MediaPart:
     """The medium of a column: a path, bytes, a decoded object, or `{"bytes": …, "path": …}` with extras.
 
@@ -46,6 +71,8 @@ def medium(row: Row, column: str, kind: MediaKind) -> MediaPart:
 
 def exchange(row: Row, shown: MediaPart, question: str, answer: str) -> Conversation:
     """One medium, one question, one answer."""
+    for said in (question, answer):
+        refuse_half_characters(said, row.key.where)
     return Conversation(
         key=row.key,
         messages=(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from lading.conversation.presets.columns import exchange, medium, text
+from lading.conversation.presets.columns import exchange, from_json, medium
 from lading.errors import Reason, SkipSample
 from lading.records import Conversation, Row
 
@@ -51,15 +50,7 @@ def token_text(value: Any) -> str:
 
 
 def _parses(row: Row) -> list[Any]:
-    try:
-        truth = json.loads(text(row, "ground_truth"))
-    except json.JSONDecodeError as error:
-        raise SkipSample(
-            Reason.MALFORMED_JSON,
-            found=f"malformed JSON in column 'ground_truth' ({error.msg} at {error.pos})",
-            wanted='{"gt_parse": …} or {"gt_parses": […]}',
-            where=row.key.where,
-        ) from error
+    truth = from_json(row, "ground_truth", wanted='{"gt_parse": …} or {"gt_parses": […]}')
     several = truth.get("gt_parses") if isinstance(truth, dict) else None
     if isinstance(several, list) and several:
         return several

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import base64
-import json
 from typing import Any
 
 from lading.conversation.layout import Layout
+from lading.conversation.presets.columns import from_json
 from lading.conversation.turns import read_turns
 from lading.errors import Reason, SkipSample
 from lading.records import Conversation, Row
 
 COLUMNS = ("image", "conversation")
 MARK = "<image>"
+WANTED = '[{"from": …, "value": …}, …]'
 LONGEST_PATH = 4096
 """No operating system takes a longer path, so a longer text is the picture itself."""
 
@@ -42,20 +43,12 @@ def read(row: Row) -> Conversation:
 def _turns(row: Row) -> list[Any]:
     turns = row.value.get("conversation")
     if isinstance(turns, str):
-        try:
-            turns = json.loads(turns)
-        except json.JSONDecodeError as error:
-            raise SkipSample(
-                Reason.MALFORMED_JSON,
-                found=f"malformed JSON in column 'conversation' ({error.msg} at {error.pos})",
-                wanted='[{"from": …, "value": …}, …]',
-                where=row.key.where,
-            ) from error
+        turns = from_json(row, "conversation", wanted=WANTED)
     if not isinstance(turns, list):
         raise SkipSample(
             Reason.BAD_ROW,
             found=f"a {type(turns).__name__} in column 'conversation'",
-            wanted='[{"from": …, "value": …}, …]',
+            wanted=WANTED,
             where=row.key.where,
         )
     return turns
