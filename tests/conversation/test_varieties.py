@@ -99,6 +99,13 @@ def test_trl_puts_all_or_nothing_first() -> None:
         read({**asked, "prompt": "<image>Who?"})
 
 
+def test_tags_are_for_messages_and_text_has_none() -> None:
+    tags = {"role_tag": "who", "content_tag": "says", "user_tag": "Q", "assistant_tag": "A"}
+    assert first(read({"prompt": "Who?", "completion": "Ada."}, tags=tags)) == ["Who?"]
+    messages = {"prompt": [{"who": "Q", "says": "Who?"}], "completion": [{"who": "A", "says": "Ada."}]}
+    assert first(read(messages, tags=tags)) == ["Who?"]
+
+
 def test_messages_as_columns_and_as_text() -> None:
     columns = {"conversations": {"from": ["human", "gpt"], "value": ["Who?", "Ada."]}}
     assert first(read(columns)) == ["Who?"]

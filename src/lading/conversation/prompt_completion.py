@@ -33,8 +33,10 @@ def lacks(row: Mapping[str, Any], layout: Layout) -> tuple[str, ...]:
 
 def read(row: Row, layout: Layout) -> Conversation:
     """The conversation a row holds."""
-    messages = [message for side in ROLES for message in _messages(row, layout.column(side), ROLES[side])]
-    return read_turns(row, messages, layout, MANNERS)
+    columns = {layout.column(side): role for side, role in ROLES.items()}
+    messages = [message for column, role in columns.items() for message in _messages(row, column, role)]
+    written = all(isinstance(row.value.get(column), str) for column in columns)
+    return read_turns(row, messages, layout.untagged if written else layout, MANNERS)
 
 
 def answers_in_prompt(row: Mapping[str, Any], layout: Layout) -> bool:
