@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,6 +36,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     """A file to write, which takes its place in one step at the end: a reader sees the old one or the new one, whole,
     whoever else writes it and whenever this process ends.
 
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with replacing(Path(folder) / "notes") as file:
     ...         written = file.write(b"whole")
@@ -44,15 +45,15 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     (False, b'whole')
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    # Not `tempfile`'s: who may read it is then the user's own setting (umask), as with any file.
+    beside = path.with_name(f".{path.name}-{secrets.token_hex(6)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with beside.open("xb") as file:
             yield file
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
+        beside.replace(path)
     finally:
         # It is there only if it did not take its place.
-        Path(name).unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
 
 
 def _users() -> Path:

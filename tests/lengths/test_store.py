@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +55,23 @@ def test_a_refusal_names_the_file_as_it_is_called_now(tmp_path: Path) -> None:
     store(tmp_path).seal(Counted.of([4], [refused(4, "found nothing [here/data.jsonl:5]")]), {})
     read, _ = store(tmp_path, "elsewhere/data.jsonl").read()
     assert read.refused[4].detail == "found nothing [elsewhere/data.jsonl:5]"
+
+
+def test_a_name_that_is_no_utf8_is_kept_as_it_is(tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.jsonl")
+    Store(folder=tmp_path, about={"file": name}, file=name).seal(counted(r0=5), {})
+    assert len(store(tmp_path).read()[0]) == 1
+    assert json.loads((tmp_path / ABOUT).read_bytes())["file"] == name
+
+
+@pytest.mark.parametrize("umask", [0o077, 0o022, 0o002])
+def test_who_may_read_what_is_kept_is_the_users_setting(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        store(tmp_path).seal(counted(r0=5), {})
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o666 & ~umask}
 
 
 @pytest.mark.parametrize("name", [LENGTHS, DROPPED, ABOUT])
@@ -116,8 +135,6 @@ def test_where_lengths_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_large_file_is_told_by_its_blocks_its_size_and_its_time(tmp_path: Path) -> None:
-    import os
-
     path = tmp_path / "d.jsonl"
     path.write_bytes(b"a" * 300_000)
     state = path.stat()

@@ -88,7 +88,7 @@ class Store:
             _write(self.folder / name, text)
         digests = {name: _digest(text) for name, text in files.items()}
         about = {"counted": len(counted), "digests": digests, "notes": notes, **self.about}
-        _write(self.folder / ABOUT, json.dumps(about, indent=2, ensure_ascii=False).encode())
+        _write(self.folder / ABOUT, json.dumps(about, indent=2).encode())
         shutil.rmtree(self.folder / PARTS, ignore_errors=True)
 
     def forget(self) -> None:
