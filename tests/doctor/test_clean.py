@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -73,6 +74,21 @@ def test_arrays_and_parquet_keep_their_rows(tmp_path: Path) -> None:
     assert (tmp_path / "copy" / "array.json").read_bytes() == b"[\n" + good[0] + b",\n" + good[1] + b"\n]\n"
     assert parquet.read_table(tmp_path / "copy" / "data.parquet").to_pylist() == [rows[0], rows[1], rows[3]]
     assert not examine(copy.meta).findings
+
+
+def test_names_that_are_no_utf8_and_files_of_one_name(tmp_path: Path) -> None:
+    odd = os.fsdecode(b"caf\xe9.jsonl")
+    files = ["2-a.jsonl", "a.jsonl", "other/a.jsonl", odd]
+    (tmp_path / "other").mkdir()
+    for place, name in enumerate(files):
+        (tmp_path / name).write_bytes(line(talk(f"{place}?")) + b"\n")
+    meta = {name: {"file_name": name} for name in files}
+    (tmp_path / "meta.json").write_text(json.dumps(meta))
+    copy = write_clean(examine(tmp_path / "meta.json"), tmp_path / "copy")
+    written = {name: entry["file_name"] for name, entry in json.loads(copy.meta.read_bytes()).items()}
+    assert list(written) == files
+    for name in files:
+        assert (tmp_path / "copy" / written[name]).read_bytes() == (tmp_path / name).read_bytes()
 
 
 def test_files_that_are_lost_are_left_out_of_the_meta(tmp_path: Path) -> None:

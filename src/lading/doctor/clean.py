@@ -25,6 +25,7 @@ from lading.errors import ConfigError
 from lading.records import Finding
 from lading.sources.corpus import Source
 from lading.sources.elements import SPACE, NoArray, scan_elements
+from lading.sources.file_names import file_names
 from lading.sources.lines import BLANKS
 from lading.sources.locked import refuse_locked
 from lading.sources.meta import OPTIONS, SourceConfig
@@ -87,7 +88,7 @@ def write_clean(findings: Findings, folder: Path, *, strict: bool = False) -> Cl
             found="no row without a finding", wanted="something to keep", consequence="no copy was written"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    names = _file_names([config for config, _ in staying])
+    names = file_names([config.file.name for config, _ in staying], taken=(META, LEFT_OUT))
     entries: dict[str, Any] = {}
     for (config, layout), name in zip(staying, names, strict=True):
         with replacing(folder / name) as file:
@@ -104,18 +105,6 @@ def write_clean(findings: Findings, folder: Path, *, strict: bool = False) -> Cl
     )
 
 
-def _file_names(configs: list[SourceConfig]) -> list[str]:
-    """A name for each copy: the file's own, unless another has it."""
-    taken = {META, LEFT_OUT}
-    names = []
-    for number, config in enumerate(configs):
-        own = config.file.name
-        name = own if own not in taken else f"{number}-{own}"
-        taken.add(name)
-        names.append(name)
-    return names
-
-
 def _entry(config: SourceConfig, layout: Layout, name: str, folder: Path) -> dict[str, Any]:
     # Paths without a folder are seen from where the program is started, and the copy's are no others.
     where = {"media_dir": os.path.relpath(config.media_dir, folder)} if config.media_dir is not None else {}
@@ -127,7 +116,7 @@ def _entry(config: SourceConfig, layout: Layout, name: str, folder: Path) -> dic
 
 def _write_json(path: Path, value: Any) -> None:
     with replacing(path) as file:
-        file.write((json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
+        file.write((json.dumps(value, indent=2) + "\n").encode())
 
 
 def _copy_lines(path: Path, kept: Kept, out: BinaryIO) -> None:
@@ -147,7 +136,7 @@ def _copy_elements(path: Path, kept: Kept, out: BinaryIO) -> None:
     except NoArray:
         # An array in another encoding than UTF-8: its elements are written anew.
         values = json.loads(path.read_bytes())
-        pieces = [json.dumps(values[row], ensure_ascii=False).encode() for row in np.flatnonzero(kept)]
+        pieces = [json.dumps(values[row]).encode() for row in np.flatnonzero(kept)]
     out.write(b"[\n" + b",\n".join(pieces) + b"\n]\n")
 
 

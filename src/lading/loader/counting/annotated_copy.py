@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from lading import media
+from lading.cache import replacing
+from lading.conversation import Layout
 from lading.errors import ConfigError, SkipSample
 from lading.lengths.annotate import annotated
 from lading.loader.samples import Samples
 from lading.progress import task
 from lading.records import COLUMNS, Length, LengthTable
-from lading.sources.corpus import Source
+from lading.sources.corpus import Corpus, Source
+from lading.sources.file_names import file_names
+from lading.sources.meta import SourceConfig
 
 META = "meta.json"
 
@@ -28,42 +31,43 @@ _numbers = attrgetter(*COLUMNS)
 def write_annotated(samples: Samples, table: LengthTable, folder: Path) -> Path:
     """Write a JSONL file for each source, and the meta file that reads them; its path.
 
-    A row that was not counted (dropped, or not in the source's share) is copied as it is; one that is no JSON object
-    cannot be, and is left out.
+    The copy holds the samples themselves, in their order: a source's share of its rows, not all of them. One that was
+    not counted (dropped) is copied as it is; one that is no JSON object cannot be, and is left out. The files take
+    their places together, at the end: half a copy would be taken for one.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    meta: dict[str, Any] = {}
     corpus = samples.corpus
-    for source, layout, end in zip(corpus.sources, samples.layouts, corpus.ends, strict=True):
-        config, path = source.config, folder / f"{source.config.name}.jsonl"
-        if path.exists() and path.samefile(config.file):
-            raise ConfigError(found=f"a copy that would take the place of {path}", wanted="a folder of its own")
-        try:
-            _write(path, samples, source, table, end - len(source))
-        except ConfigError:
-            path.unlink()  # half a copy would be taken for one
-            raise
-        # Paths without a folder are seen from where the program is started, and the copy's are no others.
-        where = {"media_dir": os.path.relpath(config.media_dir, folder)} if config.media_dir is not None else {}
-        meta[config.name] = {
-            "file_name": path.name,
-            "columns": dict(config.columns),
-            "tags": dict(config.tags),
-            "format": layout.format,
-            "sample_ratio": config.sample_ratio,
-            "num_samples": config.num_samples,
-            **where,
-        }
-    (folder / META).write_text(json.dumps(meta, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    names = file_names([f"{source.config.name or 'rows'}.jsonl" for source in corpus.sources], taken=[META])
+    _refuse_own_files(corpus, {(folder / name).resolve() for name in names})
+    meta: dict[str, Any] = {}
+    with ExitStack() as places:
+        # What is begun first takes its place last, when all that it names is there.
+        told = places.enter_context(replacing(folder / META))
+        for source, layout, end, name in zip(corpus.sources, samples.layouts, corpus.ends, names, strict=True):
+            with task(f"writing {name}", len(source)) as advance:
+                file = places.enter_context(replacing(folder / name))
+                for line in _lines(samples, source, table, end - len(source)):
+                    file.write(line)
+                    advance(1)
+                # There may be more sources than files that can be open.
+                file.close()
+            meta[source.config.name] = _entry(source.config, layout, name, folder)
+        told.write((json.dumps(meta, indent=2) + "\n").encode())
     return folder / META
 
 
-def _write(path: Path, samples: Samples, source: Source, table: LengthTable, first: int) -> None:
-    what = f"writing {path.name}"
-    with path.open("w", encoding="utf-8") as file, task(what, len(source.file)) as advance:
-        for where, row in _rows(samples, source, table, first):
-            file.write(json.dumps(row, ensure_ascii=False, default=partial(_no_json, where)) + "\n")
-            advance(1)
+def _refuse_own_files(corpus: Corpus, copies: set[Path]) -> None:
+    for source in corpus.sources:
+        if not source.config.hub and source.config.file.resolve() in copies:
+            found = f"a copy that would take the place of {source.config.file}"
+            raise ConfigError(found=found, wanted="a folder of its own", consequence="nothing was written")
+
+
+def _entry(config: SourceConfig, layout: Layout, name: str, folder: Path) -> dict[str, Any]:
+    # Paths without a folder are seen from where the program is started, and the copy's are no others.
+    where = {"media_dir": os.path.relpath(config.media_dir, folder)} if config.media_dir is not None else {}
+    # No share is named: the copy is the share, and a share of it would be another.
+    read = {"columns": dict(config.columns), "tags": dict(config.tags), "format": layout.format}
+    return {"file_name": name, **read, **where}
 
 
 def _no_json(where: str, value: object) -> Any:
@@ -75,20 +79,19 @@ def _no_json(where: str, value: object) -> Any:
     )
 
 
-def _rows(samples: Samples, source: Source, table: LengthTable, first: int) -> Iterator[tuple[str, Any]]:
-    """The rows of a source in their order, with their places; those that were counted with their counts."""
-    used = np.arange(len(source), dtype=np.int64) if source.chosen is None else source.chosen
-    places = dict(zip(used.tolist(), range(first, first + len(used)), strict=True))
-    for number in range(len(source.file)):
+def _lines(samples: Samples, source: Source, table: LengthTable, first: int) -> Iterator[bytes]:
+    """A line for each sample of a source; those that were counted have their counts. What cannot be read has none."""
+    for position in range(len(source)):
+        number, index = source.row_number(position), first + position
         try:
             row = source.file.read(number)
         except SkipSample:
+            yield b""
             continue
-        index, where = places.get(number), source.file.where(number)
-        if index is None or not table.tokens[index]:
-            yield where, row
-            continue
-        length = Length(**{name: int(column[index]) for name, column in zip(COLUMNS, _numbers(table), strict=True)})
-        shown = length.images or length.videos or length.audios
-        sizes = [media.measure(part) for part in samples.conversation(index).media] if shown else []
-        yield where, annotated(row, length, sizes)
+        if table.tokens[index]:
+            numbers = zip(COLUMNS, _numbers(table), strict=True)
+            length = Length(**{name: int(column[index]) for name, column in numbers})
+            shown = length.images or length.videos or length.audios
+            sizes = [media.measure(part) for part in samples.conversation(index).media] if shown else []
+            row = annotated(row, length, sizes)
+        yield (json.dumps(row, default=partial(_no_json, source.file.where(number))) + "\n").encode()
