@@ -11,9 +11,10 @@ from lading import families, toy
 from lading.errors import SkipSample
 from lading.loader import Samples, read_processor
 from lading.loader.skip import SkipPolicy
+from lading.media import probe
 from lading.media.geometry.frames import refuse_still_clips
-from lading.media.probe import compress
-from lading.records import Conversation, Dropped, MediaPart, Message, SampleKey, TextPart, VideoSize
+from lading.media.probe import Answer, Probe, compress
+from lading.records import Conversation, Dropped, ImageSize, MediaPart, Message, SampleKey, Size, TextPart, VideoSize
 from lading.sources import Corpus
 
 
@@ -60,3 +61,19 @@ def test_runs_of_pads_are_written_once() -> None:
 def test_a_clip_that_does_not_play_is_named(size: VideoSize) -> None:
     with pytest.raises(SkipSample, match="a clip that plays"):
         refuse_still_clips(size)
+
+
+def test_answers_are_kept_but_not_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Size, ...]] = []
+
+    def ask(sizes: tuple[Size, ...]) -> Answer:
+        asked.append(sizes)
+        return ["p"] * len(sizes), [1] * len(sizes)
+
+    monkeypatch.setattr(probe, "KEPT", 10)
+    own = Probe(kind="image", pad="p", ask=ask)
+    for width in range(1, 101):
+        for _ in range(2):
+            assert own.footprints([ImageSize(height=1, width=width)])[0].rows == 1
+        assert len(own.known) <= 10
+    assert len(asked) == 100

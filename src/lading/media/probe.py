@@ -19,6 +19,9 @@ from lading.fields import MediaKind
 from lading.media.geometry.frames import refuse_still_clips
 from lading.records import Footprint, ImageSize, Size, VideoSize
 
+KEPT = 50_000
+"""Answers that are kept at a time. Most corpora have fewer sizes; with more, memory must not grow."""
+
 Answer = tuple[list[str], list[int]]
 """For each medium, the text that replaces its mark, and its rows."""
 Rows = Callable[[Mapping[str, Any]], Sequence[int]]
@@ -38,9 +41,13 @@ class Probe:
     def footprints(self, sizes: Sequence[Size]) -> list[Footprint]:
         """What media of these sizes take up in one sample."""
         key = tuple(sizes)
-        if key not in self.known:
-            self.known[key] = self._asked(key)
-        return self.known[key]
+        found = self.known.get(key)
+        if found is None:
+            found = self._asked(key)
+            if len(self.known) >= KEPT:
+                self.known.clear()
+            self.known[key] = found
+        return found
 
     def _asked(self, sizes: tuple[Size, ...]) -> list[Footprint]:
         try:
