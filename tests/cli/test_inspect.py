@@ -1,11 +1,13 @@
 """`lading inspect` as a person runs it."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from lading import toy
+from lading.cli.cores import own_cores
 from tests.cli.test_commands import lading
 from tests.cli.test_speech import run
 
@@ -39,7 +41,7 @@ def test_the_terminal_writes_no_page(faulty: Path, tmp_path: Path, monkeypatch: 
 def test_a_corpus_of_which_nothing_is_left_has_a_page_too(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text("{\n{\n", encoding="utf-8")
     done = lading("inspect", tmp_path / "bad.jsonl", "--processor", "toy:qwen2_5_vl", "--out", tmp_path / "r.html")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
     assert "malformed_json" in (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "Nothing to train on" in done.stderr
 
@@ -98,3 +100,10 @@ def test_half_a_character_in_a_name_ends_no_command(tmp_path: Path, monkeypatch:
     listed = json.loads(lading("doctor", path, "--json").stdout)
     details = [finding["detail"] for kind in listed["kinds"] for finding in kind["findings"]]
     assert all(any(f"{letter}.png" in detail for detail in details) for letter in letters)
+
+
+def test_a_system_that_does_not_tell_ones_cores_has_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    assert own_cores() == (os.cpu_count() or 1)
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert own_cores() == 1

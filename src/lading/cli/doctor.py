@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from lading.cli.cores import own_cores
 from lading.cli.data import DatasetNames, FormatName, MediaFolder, formats, print_formats
 from lading.cli.show import check_writable, console, print_json, progress_bar, two_columns
 from lading.doctor import KINDS, Findings, examine, write_clean
@@ -59,7 +59,7 @@ def doctor(
             family=family,
             pack_size=pack_size,
             deep=deep,
-            workers=len(os.sched_getaffinity(0)) if workers is None else workers,
+            workers=own_cores() if workers is None else workers,
             progress=progress,
         )
     copy = None

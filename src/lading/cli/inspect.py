@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lading.cli.cores import own_cores
 from lading.cli.data import DatasetNames, FormatName, MediaFolder, opened, print_formats
 from lading.cli.planned import Algorithm, Epoch, PackSize, PlaceholderMedia, Placing, Seed, TooLong, WorldSize
 from lading.cli.show import check_writable, console, plan_table, print_json, say_nothing_is_left
@@ -93,6 +93,7 @@ def inspect(
             console.print(said, style="dim", markup=False)
     if not look.stats.packs:
         say_nothing_is_left()
+        raise typer.Exit(1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -151,9 +152,8 @@ def _examine(meta: Path, planning: Planning, config: LoaderConfig) -> Findings:
     from lading.doctor.opening import patient_of
 
     patient = patient_of(meta, planning.samples.corpus, planning.samples.layouts)
-    cores = len(os.sched_getaffinity(0))
     with task("examining", len(patient)) as progress:
-        options: dict[str, Any] = {"pack_size": config.pack_size, "workers": cores, "progress": progress}
+        options: dict[str, Any] = {"pack_size": config.pack_size, "workers": own_cores(), "progress": progress}
         return examine(patient, planning.samples.border, **options)
 
 
