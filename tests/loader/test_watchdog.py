@@ -231,7 +231,7 @@ def test_a_worker_may_wait_longer_than_a_sample_may_take(corpus: Path, caplog: p
     assert reasons(loader) == {}
 
 
-@pytest.mark.parametrize("seconds", [0, -1, True, "60"])
+@pytest.mark.parametrize("seconds", [0, -1, True, "60", float("inf"), float("nan"), 1e12, 10**400])
 def test_limits_that_cannot_be(corpus: Path, seconds: object) -> None:
     with pytest.raises(ConfigError, match="decode_seconds"):
         Loader(corpus, TOY, pack_size=300, decode_seconds=seconds)

@@ -90,6 +90,8 @@ def test_every_mistake_in_a_meta_file_is_told_at_once(tmp_path: Path) -> None:
         "b": {"file_name": "b.jsonl", "sample_ratio": -1, "tags": {"role": "x"}, "columns": {"image": "pic"}},
         "c": "c.jsonl",
         "d": {"file_name": "d.jsonl", "media_dir": 5, "sample_ratio": float("nan"), "columns": {"messages": 5}},
+        "e": {"file_name": ""},
+        "f": {"hf_hub_url": ""},
     }
     with pytest.raises(ConfigError) as caught:
         open_corpus(meta(tmp_path, dict(entries)))
@@ -104,6 +106,8 @@ def test_every_mistake_in_a_meta_file_is_told_at_once(tmp_path: Path) -> None:
         "media_dir 5",
         "sample_ratio nan",
         "column 'messages' is 5",
+        "e: an empty file_name",
+        "f: an empty hf_hub_url",
     ):
         assert part in said
 

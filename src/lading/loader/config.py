@@ -25,6 +25,8 @@ LEAST: Final = {
     "max_failures": 0,
 }
 """Options that are whole numbers, and the least each may be."""
+LONGEST: Final = 100_000_000
+"""Seconds that a sample may be given: three years. Timers of the system take no endless ones."""
 LastStep = Literal["repeat", "drop"]
 CHOICES: Final = {
     "attention": ATTENTIONS,
@@ -117,8 +119,9 @@ def _problem(name: str, value: object) -> str:
         good = isinstance(value, int) and not isinstance(value, bool) and value >= LEAST[name]
         return "" if good else f"{name} {value!r} (wanted a whole number from {LEAST[name]} up)"
     if name == "decode_seconds":
-        good = value is None or (isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0)
-        return "" if good else f"decode_seconds {value!r} (wanted a number of seconds above 0, or None)"
+        number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else 0
+        good = value is None or 0 < number <= LONGEST
+        return "" if good else f"decode_seconds {value!r} (wanted seconds above 0, at most {LONGEST:,}, or None)"
     if name == "cache":
         good = isinstance(value, (bool, str, os.PathLike))
         return "" if good else f"cache {value!r} (wanted True, False or a folder)"

@@ -86,6 +86,7 @@ def _problems(name: str, entry: object) -> list[str]:
     if not isinstance(entry, dict):
         return [f"{name}: a {type(entry).__name__} where an object belongs"]
     problems = [] if sum(isinstance(entry.get(place), str) for place in PLACES) == 1 else [_no_place(name, entry)]
+    problems += [f"{name}: an empty {place}, where a name belongs" for place in PLACES if entry.get(place) == ""]
     problems += _unknown(name, "option", entry, OPTIONS)
     problems += _unknown(name, "column", entry.get("columns", {}), COLUMNS)
     problems += _unknown(name, "tag", entry.get("tags", {}), TAGS)
