@@ -99,3 +99,14 @@ def test_a_copy_does_not_take_the_place_of_its_data(faulty: Path) -> None:
     assert done.returncode == 2
     assert "take the place of" in done.stderr
     assert (faulty.parent / "talks.jsonl").read_bytes() == before
+
+
+def test_a_copy_does_not_take_the_place_of_its_meta_file(tmp_path: Path) -> None:
+    data, meta = tmp_path / "data.jsonl", tmp_path / "meta.json"
+    talk = [{"role": "user", "content": "Hi?"}, {"role": "assistant", "content": "Ho."}]
+    data.write_text(json.dumps({"messages": talk}) + "\n")
+    meta.write_text('{"talks": {"file_name": "data.jsonl"}}')
+    done = lading("count", meta, "--processor", "toy:qwen2_5_vl", "--annotate", tmp_path)
+    assert done.returncode == 2
+    assert "a folder of its own" in " ".join(done.stderr.split())
+    assert list(json.loads(meta.read_text())["talks"]) == ["file_name"]

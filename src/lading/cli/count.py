@@ -13,10 +13,11 @@ from rich.table import Table
 
 from lading.cli.data import DatasetNames, FormatName, MediaFolder, formats, opened, print_formats
 from lading.cli.show import check_writable, console, print_json, remark
+from lading.errors import ConfigError
 from lading.loader import Samples, load_processor, read_processor
 from lading.loader.config import DECODE_SECONDS
 from lading.loader.counting import Count, Counting
-from lading.loader.counting.annotated_copy import write_annotated
+from lading.loader.counting.annotated_copy import META, write_annotated
 from lading.loader.skip import SkipPolicy
 from lading.loader.watchdog import Watchdog
 from lading.records import COLUMNS, LengthTable
@@ -47,6 +48,9 @@ def count(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Count every sample exactly, reading only media headers, and keep the lengths for `plan` and the loader."""
+    if annotate is not None and (annotate / META).resolve() == meta.resolve():
+        found = f"a copy whose {META} would take the place of {meta}"
+        raise ConfigError(found=found, wanted="a folder of its own", consequence="nothing was counted")
     check_writable(annotate / "rows" if annotate is not None else None)
     border = read_processor(load_processor(processor), family)
     corpus = opened(meta, format_name, media_dir, dataset)
