@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,7 +37,6 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     """A file to write, which takes its place in one step at the end: a reader sees the old one or the new one, whole,
     whoever else writes it and whenever this process ends.
 
-    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with replacing(Path(folder) / "notes") as file:
     ...         written = file.write(b"whole")
