@@ -12,10 +12,11 @@ from rich.table import Table
 
 from lading.cli.cores import own_cores
 from lading.cli.data import DatasetNames, FormatName, MediaFolder, formats, print_formats
-from lading.cli.show import check_writable, console, print_json, progress_bar, two_columns
+from lading.cli.show import check_writable, console, print_json, two_columns
 from lading.doctor import KINDS, Findings, examine, write_clean
 from lading.doctor.clean import Cleaned, check_copy
 from lading.doctor.opening import open_patient
+from lading.progress import task
 
 SHOWN = 3
 """Examples of each kind that are printed; `--json` has all of them."""
@@ -52,7 +53,7 @@ def doctor(
         check_writable(fix)
     if not as_json:
         print_formats(patient.corpus, patient.layouts)
-    with progress_bar("looking", len(patient)) as progress:
+    with task("looking", len(patient)) as progress:
         found = examine(
             patient,
             processor,

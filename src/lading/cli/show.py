@@ -16,12 +16,9 @@ from rich.table import Table
 from lading.errors import ConfigError
 from lading.ledger import Ledger, SourceTotals
 from lading.plan import PlanStats
-from lading.progress import task
 
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
-progress_bar = task
-"""The same by another name."""
 
 
 def check_writable(*paths: Path | None) -> None:

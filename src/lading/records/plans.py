@@ -31,7 +31,9 @@ COSTS = ("language", "attention", "vision")
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class PackPlan:
-    """Which samples share a pack, and which rank gets it when. Law: every sample is in one pack or in `dropped`."""
+    """Which samples share a pack, and which rank gets it when. Law: every sample is in one pack, or in `too_long` or
+    `uncounted`.
+    """
 
     pack_size: int
     world_size: int

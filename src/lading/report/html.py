@@ -1,6 +1,6 @@
 """Plain values → one file: the page's own HTML, CSS and JavaScript, and the data in it.
 
-The page fetches nothing, and could not: its security policy names the hashes of its two scripts, and allows pictures
+The page fetches nothing, and could not: its security policy names the hash of its one script, and allows pictures
 and sounds only from inside it. Texts of a corpus are data, never markup: every `<` in them is written as an escape, and
 the page puts them on the screen as text.
 """
