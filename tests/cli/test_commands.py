@@ -108,3 +108,23 @@ def test_the_demo_learns_and_accounts_for_everything(tmp_path: Path) -> None:
     assert said["ledger"]["pending"] == 0
     for name in ("corpus", "ledger.json", "losses.json", "plan.lading", "report.html"):
         assert (tmp_path / "demo" / name).exists()
+
+
+@pytest.mark.parametrize("command", ["inspect", "plan"])
+def test_what_cannot_be_written_is_said_in_a_line_and_leaves_nothing(tmp_path: Path, command: str) -> None:
+    resource = pytest.importorskip("resource", reason="only Unix limits the size of files")
+    meta, out = toy.write_corpus(tmp_path / "corpus", samples=400 if command == "plan" else 20), tmp_path / "written"
+    limit = 4_000
+    done = subprocess.run(
+        [sys.executable, "-m", "lading.cli", command, meta, "--processor", "toy:qwen2_5_vl", "--pack-size", "64",
+         "--out", out],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "File too large" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["corpus"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from typing import NoReturn
 
 from lading.cli.count import count
 from lading.cli.demo import demo
@@ -43,6 +44,15 @@ def main() -> None:
     try:
         app()
     except LadingError as error:
-        errors.print(f"[bold red]error[/] ({type(error).__name__}): ", end="")
-        errors.print(str(error), markup=False, highlight=False)
-        sys.exit(2)
+        _say(type(error).__name__, str(error))
+    except OSError as error:
+        # A full disk, a file that was taken away: nothing that a stack trace of ours would explain.
+        if error.strerror is None:
+            raise
+        _say(type(error).__name__, error.strerror + (f": {error.filename}" if error.filename else ""))
+
+
+def _say(kind: str, what: str) -> NoReturn:
+    errors.print(f"[bold red]error[/] ({kind}): ", end="")
+    errors.print(what, markup=False, highlight=False)
+    sys.exit(2)

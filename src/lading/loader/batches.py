@@ -24,7 +24,10 @@ PARTS = ("image_processor", "video_processor", "feature_extractor")
 """The parts of a processor whose settings decide about media."""
 
 _BORDERS: dict[tuple[int, str | None], tuple[str, Border]] = {}
-"""By processor and family: what it looked like when it was read, and its border."""
+"""By processor and family: what it looked like when it was read, and its border, which keeps the processor. (While it
+does, no other processor has its number.)"""
+REMEMBERED = 16
+"""Borders that are kept."""
 
 
 def border_of(processor: Any, family: str | None = None) -> Border:
@@ -41,8 +44,10 @@ def border_of(processor: Any, family: str | None = None) -> Border:
         )
     key, looks = (id(processor), family), _looks(processor)
     known = _BORDERS.get(key)
-    if known is None or known[0] != looks or known[1].processor is not processor:
+    if known is None or known[0] != looks:
         known = looks, read_processor(processor, family)
+        if len(_BORDERS) >= REMEMBERED:
+            _BORDERS.clear()
         _BORDERS[key] = known
     return known[1]
 

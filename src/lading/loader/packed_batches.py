@@ -132,9 +132,7 @@ def _masks(
         return {"attention_mask": additive(block_causal(documents))}
     if implementation == "flex_attention":
         return {"attention_mask": flex_mask(documents)}
-    # Numbered on through the batch, so that the last document of a row and the first of the next stay apart.
-    rows = torch.arange(len(documents))[:, None] * (int(documents.max()) + 1)
-    borders = cumulative_lengths((documents + rows).flatten())
+    borders = cumulative_lengths(documents)
     longest = int(borders.diff().max())
     return {
         "attention_mask": None,

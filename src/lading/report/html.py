@@ -16,6 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from lading.cache import replacing
 from lading.ledger import Ledger
 from lading.plan import PlanStats
 from lading.records import Finding, LengthTable, PackPlan
@@ -53,9 +54,8 @@ def write(
     )
     # A broken file name may hold half a character; it is written as its escape, which JSON reads back.
     page = render(title, data, media).encode("utf-8", errors="backslashreplace")
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path.write_bytes(page)
+    with replacing(Path(path)) as file:
+        return file.write(page)
 
 
 def render(title: str, data: Any, media: list[str]) -> str:
