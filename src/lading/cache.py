@@ -44,6 +44,12 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     ...     early, (Path(folder) / "notes").read_bytes()
     (False, b'whole')
     """
+    if path.exists() and not path.is_file():
+        # A pipe or a device: something reads from it, or from nowhere else.
+        with path.open("wb") as file:
+            yield file
+        return
+    path = path.resolve()  # a link stays one
     path.parent.mkdir(parents=True, exist_ok=True)
     # Not `tempfile`'s: who may read it is then the user's own setting (umask), as with any file.
     beside = path.with_name(f".{path.name}-{secrets.token_hex(6)}")

@@ -47,10 +47,26 @@ def test_a_medium_that_no_part_shows_is_refused(beside: dict[str, Any]) -> None:
     assert caught.value.reason == "media_without_marks"
 
 
-@pytest.mark.parametrize("beside", [{"audio": ([0.0], 16000)}, {"images": []}, {"image": []}, {"video": None}])
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"audio": ([0.0], 16000)},
+        {"images": []},
+        {"image": []},
+        {"image": ""},
+        {"image": {"bytes": None, "path": None}},
+        {"video": None},
+    ],
+)
 def test_a_decoded_copy_and_empty_columns_are_no_further_media(beside: dict[str, Any]) -> None:
     asked = {"role": "user", "content": [{"type": "audio", "audio": "a.wav"}]}
     assert len(from_example({"conversation": [asked, ANSWER], **beside}, KEY).media) == 1
+
+
+def test_an_empty_column_takes_nothing_from_text_alone() -> None:
+    asked = {"role": "user", "content": "Who?"}
+    silent = {"array": None, "path": None, "sampling_rate": None}
+    assert from_example({"conversation": [asked, ANSWER], "audio": silent, "image": ""}, KEY).media == ()
 
 
 @pytest.mark.parametrize(

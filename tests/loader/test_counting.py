@@ -116,6 +116,27 @@ def test_lengths_beside_data_that_is_read_only_now_are_used(tmp_path: Path, monk
         (tmp_path / "data" / ".lading").chmod(0o755)
     assert (first.fresh, again.fresh) == ((len(samples),), (0,))
     assert again.folders == first.folders
+    assert not (tmp_path / "users").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX")
+def test_lengths_beside_read_only_data_are_completed_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LADING_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "users"))
+    toy.write_corpus(tmp_path / "data", samples=40)
+    metas = [tmp_path / "data" / name for name in ("share.json", "all.json")]
+    for path, ratio in zip(metas, (0.5, 1.0), strict=True):
+        path.write_text(json.dumps({"talks": {"file_name": "talks.jsonl", "sample_ratio": ratio}}))
+    part, whole = map(samples_of, metas)
+    Counting(samples=part).run()
+    (tmp_path / "data" / ".lading").chmod(0o555)
+    try:
+        counts = [Counting(samples=whole).run() for _ in range(2)]
+    finally:
+        (tmp_path / "data" / ".lading").chmod(0o755)
+    assert [count.fresh for count in counts] == [(len(whole) - len(part),), (0,)]
+    assert same(counts[0].table, counts[1].table)
+    assert counts[1].folders[0].is_relative_to(tmp_path / "users")
 
 
 def test_a_single_source_stays_memory_mapped(meta: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from lading.errors import CorpusError
+from lading.sources import open_corpus
+
 pytest.importorskip("resource", reason="only Unix limits open files")
 
 SOURCES = 80
@@ -55,9 +58,16 @@ def test_the_soft_limit_is_raised_as_far_as_needed(meta: Path) -> None:
     packs, soft = trained(meta, 100, 1000).split()
     assert int(packs) > 0
     assert int(soft) == 200 + SOURCES
+    assert trained(meta, 100, 240).split()[1] == "240", "or as far as it may be"
     assert trained(meta, 500, 1000).split()[1] == "500", "it is left alone where it is enough"
 
 
 def test_a_hard_limit_that_is_too_low_is_said(meta: Path) -> None:
-    said = trained(meta, 100, 250)
-    assert f"found a limit of 250 open files (ulimit -Hn); wanted {200 + SOURCES}" in said
+    said = trained(meta, 100, 120)
+    assert f"found a limit of 120 open files (ulimit -Hn); wanted {64 + SOURCES}" in said
+
+
+def test_a_name_that_no_file_can_have_is_a_file_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "meta.json").write_text(json.dumps({"a": {"file_name": "a\0b.jsonl"}}))
+    with pytest.raises(CorpusError, match="no file"):
+        open_corpus(tmp_path / "meta.json")

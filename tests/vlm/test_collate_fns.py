@@ -261,6 +261,7 @@ def test_whatever_runs_along_with_the_ids_grows_with_a_thought(side: str) -> Non
         "weights": torch.ones(1, ids.shape[1]),
         "one_row": torch.arange(ids.shape[1]),
         "names": ["a.png"],
+        "input_features_mask": torch.ones(3, ids.shape[1], dtype=torch.bool),  # three sounds, of as many frames
     }
     changed = collate_fns._inject_thinking_prefix_tokens(batch, tokenizer)
     prefix = tokenizer.encode("<|channel>thought\n<channel|>", add_special_tokens=False)
@@ -269,7 +270,7 @@ def test_whatever_runs_along_with_the_ids_grows_with_a_thought(side: str) -> Non
     assert changed["input_ids"].tolist() == [grown]
     assert changed["attention_mask"].tolist() == [[1] * len(grown)]
     assert changed["ranks"].tolist() == [[*head, *[0] * len(prefix), ids.shape[1]]] * 2
-    assert all(changed[name] is batch[name] for name in ("weights", "one_row", "names"))
+    assert all(changed[name] is batch[name] for name in ("weights", "one_row", "names", "input_features_mask"))
     two = {"input_ids": ids.repeat(2, 1), "three": torch.ones(3, ids.shape[1], dtype=torch.int32)}
     three = collate_fns._inject_thinking_prefix_tokens(two, tokenizer)["three"]
     assert (three.shape, three.dtype, int(three.sum())) == ((3, len(grown)), torch.int32, 3 * ids.shape[1])

@@ -20,6 +20,7 @@ from lading.fields import is_count
 from lading.ledger import Ledger
 from lading.loader import Samples, read_processor
 from lading.loader.encoder import as_inputs
+from lading.loader.tokenising import tokenising
 from lading.materialise import document_positions
 from lading.plan.stats import straggler_factor
 from lading.records import Encoded
@@ -519,6 +520,28 @@ def test_wrappers_that_change_no_sample_are_looked_through(wrapper: PreTokenized
         assert pack["position_ids"].shape[0] == 3
         assert any(map(is_count, pack))
         assert packed.samples.key(2).where == wrapper.key(places[2]).where
+
+
+def test_a_wrapper_that_may_change_samples_is_asked_for_them(wrapper: PreTokenizedDatasetWrapper) -> None:
+    class Silenced(Subset[Any]):
+        """Nothing of its samples is learnt."""
+
+        def __getitem__(self, index: int) -> Any:
+            own = super().__getitem__(index)
+            return {**own, "labels": torch.full_like(own["labels"], -100)}
+
+        def __getitems__(self, indices: list[int]) -> list[Any]:
+            return [self[index] for index in indices]
+
+    class Guarded(RobustDatasetWrapper):
+        def __getitem__(self, index: int) -> Any:
+            return super().__getitem__(index)
+
+    assert tokenising(Subset(wrapper, [0])) is not None
+    assert tokenising(RobustDatasetWrapper(wrapper)) is wrapper
+    assert tokenising(Guarded(wrapper)) is None
+    packed = neat_pack_dataset_vlm(Silenced(wrapper, [50, 51, 52]), 600)
+    assert (packed[0]["labels"] == -100).all()
 
 
 def test_that_lengths_are_guessed_is_said(caplog: pytest.LogCaptureFixture) -> None:

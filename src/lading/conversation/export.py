@@ -150,4 +150,11 @@ def _beside(example: Mapping[str, Any], kind: MediaKind) -> list[Any]:
     several, one = example.get(f"{kind}s"), example.get(kind)
     if given_at_all(several):
         return list(several) if isinstance(several, (list, tuple)) else [several]
-    return [one] if given_at_all(one) else []
+    return [] if _holds_nothing(one) else [one]
+
+
+def _holds_nothing(medium: Any) -> bool:
+    """Whether a column of one medium is empty in this row: tables write that in several ways."""
+    if isinstance(medium, Mapping):
+        return all(medium.get(name) is None for name in ("path", "bytes", "array"))
+    return medium is None or (isinstance(medium, (str, list, tuple)) and not medium)

@@ -45,6 +45,8 @@ class Store:
     folder: Path
     about: Mapping[str, Any]
     """What is written down beside the lengths, for people."""
+    also: tuple[Path, ...] = ()
+    """Folders of the same that are only read: they were written where nothing may be written now."""
     file: str = ""
     """What the data file is called now. Refusals name it; the file may be moved and be called otherwise."""
 
@@ -53,12 +55,17 @@ class Store:
 
         Nothing where that is damaged.
         """
+        found = [self._read(folder) for folder in (*self.also, self.folder)]
+        notes = {name: note for _, own in found for name, note in own.items()}
+        return merge(counted for counted, _ in found), notes
+
+    def _read(self, folder: Path) -> tuple[Counted, Mapping[str, Any]]:
         try:
-            about = json.loads((self.folder / ABOUT).read_bytes())
-            lines = (self.folder / DROPPED).read_bytes()
-            if about["digests"] != {LENGTHS: _file_digest(self.folder / LENGTHS), DROPPED: _digest(lines)}:
+            about = json.loads((folder / ABOUT).read_bytes())
+            lines = (folder / DROPPED).read_bytes()
+            if about["digests"] != {LENGTHS: _file_digest(folder / LENGTHS), DROPPED: _digest(lines)}:
                 return Counted(), {}
-            path = self.folder / LENGTHS
+            path = folder / LENGTHS
             # A mapped file stays open, and a corpus may have many small ones.
             many = path.stat().st_size >= MAPPED_FROM
             records = np.load(path, mmap_mode="r" if many else None, allow_pickle=False)
@@ -67,6 +74,11 @@ class Store:
             if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
                 raise
             return Counted(), {}
+
+    @property
+    def place(self) -> Path:
+        """Where what is known is kept, or will be."""
+        return next((folder for folder in (self.folder, *self.also) if (folder / ABOUT).is_file()), self.folder)
 
     def read_parts(self) -> Counted:
         """What an interrupted count left behind."""

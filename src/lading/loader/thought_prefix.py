@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from lading.fields import Field
+from lading.microbatch import MEDIA_KEYS
 from lading.tensors import pad, stack
 from lading.tokenise.search import find_pattern
 
@@ -21,8 +22,8 @@ THINKING_PREFIX = "<|channel>thought\n<channel|>"
 def inject_thought(batch: dict[str, Any], tokenizer: Any) -> dict[str, Any]:
     """The batch with an empty thought behind every `<|turn>model` marker.
 
-    What runs along with the ids [B, T] (masks, token types; any whole numbers [R, T]) grows with them: the mask by
-    ones, other numbers by zeros. Rows with fewer turns are padded on the side the tokenizer pads on.
+    What runs along with the ids [B, T] (masks, token types; any whole numbers [R, T] but those of media) grows with
+    them: the mask by ones, other numbers by zeros. Rows with fewer turns are padded on the side the tokenizer pads on.
     """
     opening = tokenizer.encode(MODEL_TURN, add_special_tokens=False)
     prefix = torch.tensor(tokenizer.encode(THINKING_PREFIX, add_special_tokens=False))
@@ -33,7 +34,7 @@ def inject_thought(batch: dict[str, Any], tokenizer: Any) -> dict[str, Any]:
     pads = {"input_ids": tokenizer.pad_token_id}
     changed = dict(batch)
     for name, value in batch.items():
-        if _runs_along(value, ids.shape[1]):
+        if name not in MEDIA_KEYS and _runs_along(value, ids.shape[1]):
             filling = fillings.get(name, torch.zeros_like(prefix)).to(value)
             rows = [_inserted(row, at, filling) for row, at in zip(value, _for_rows(places, len(value)), strict=True)]
             changed[name] = _padded(rows, width, pads.get(name, 0), left=tokenizer.padding_side == "left")

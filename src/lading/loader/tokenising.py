@@ -55,16 +55,18 @@ class _Chosen:
 def tokenising(dataset: Any) -> Tokenising | None:
     """The data set that tokenises, sample for sample: itself, or what is under a `Subset` or a wrapper that replaces.
 
-    Nobody knows what a wrapper of somebody else's does to its samples, so that one is not looked into: `None`.
+    Nobody knows what a wrapper of somebody else's does to its samples, so that one is not looked into: `None`. Nor is
+    one that is derived from these.
 
     >>> tokenising(["a", "b"]) is None
     True
     """
     if isinstance(dataset, Tokenising):
         return dataset
-    if isinstance(dataset, Replacing) and type(dataset).fetch is Replacing.fetch:
+    own = type(dataset)
+    if isinstance(dataset, Replacing) and (own.fetch, own.__getitem__) == (Replacing.fetch, Replacing.__getitem__):
         return tokenising(dataset.dataset)
-    if isinstance(dataset, Subset):
+    if own is Subset:
         inner = tokenising(dataset.dataset)
         return None if inner is None else _Chosen(inner, dataset.indices)
     return None

@@ -6,14 +6,16 @@ opens a file next fails, wherever that is: in a worker that sends a batch, the b
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 
 from lading.errors import ConfigError
 from lading.sources.index import KEPT_FROM
 
-FOR_ALL_ELSE = 512
-"""Open files that are none of the corpus's: libraries, pipes, and tensors on their way from workers."""
+FOR_ALL_ELSE, AT_LEAST = 512, 64
+"""Open files that are none of the corpus's (libraries, pipes, tensors on their way from workers): as many as there may
+be, and as many as there are in any case."""
 
 
 def make_room(files: Iterable[Path]) -> None:
@@ -22,22 +24,23 @@ def make_room(files: Iterable[Path]) -> None:
         import resource
     except ImportError:  # only Unix has it, and such limits
         return
-    need = FOR_ALL_ELSE + sum(_open_for(path) for path in files)
+    need = sum(_open_for(path) for path in files)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or need <= soft:
-        return
-    if hard != resource.RLIM_INFINITY and hard < need:
+    most = math.inf if hard == resource.RLIM_INFINITY else hard
+    if most < need + AT_LEAST:
         raise ConfigError(
             found=f"a limit of {hard} open files (ulimit -Hn)",
-            wanted=f"{need}, for the data files of this corpus",
+            wanted=f"{need + AT_LEAST}, for the data files of this corpus",
             consequence="nothing was read; join some of the files, or ask for a higher limit",
         )
-    resource.setrlimit(resource.RLIMIT_NOFILE, (need, hard))
+    wanted = int(min(need + FOR_ALL_ELSE, most))
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _open_for(path: Path) -> int:
     """How many files are open for a data file: itself, and, of a large one, its index and its lengths."""
     try:
         return 3 if path.stat().st_size >= KEPT_FROM else 1
-    except OSError:  # it is not there, or is a data set of the hub; whoever opens it says so
+    except (OSError, ValueError):  # it is not there, or cannot be, or is on the hub; whoever opens it says so
         return 1

@@ -21,7 +21,7 @@ from lading.cache import Cache, cache_folders
 from lading.conversation import Layout
 from lading.errors import ConfigError, Reason
 from lading.lengths.rows import Counted, merge
-from lading.lengths.store import ABOUT, Store
+from lading.lengths.store import Store
 from lading.loader.counting.fingerprint import digest, processor_facts, source_facts
 from lading.loader.counting.processes import Chunk, Helpers
 from lading.loader.counting.witnesses import remember, unchanged
@@ -118,7 +118,7 @@ class Counting:
         return Count(
             table=_table(self.samples, shares, [counted for counted, _ in done]),
             fresh=tuple(fresh for _, fresh in done),
-            folders=tuple(store.folder if store else None for store in stores),
+            folders=tuple(store.place if store else None for store in stores),
         )
 
     def _counted(self, share: Share, store: Store | None, helpers: Helpers, advance: Advance) -> tuple[Counted, int]:
@@ -163,11 +163,12 @@ class Counting:
             return None
         facts = {**facts, **source_facts(share.source, share.layout)}
         name = f"{config.file.stem}-{digest(facts)}"
-        places = [folder / name for folder in ([named] if named else cache_folders(config.file))]
-        known = [] if self.again else [place for place in places if (place / ABOUT).is_file()]
-        folder = [*known, places[-1]][0]
+        *also, folder = [own / name for own in ([named] if named else cache_folders(config.file))]
+        about = {"file": config.file.name, "rows": len(share.source.file), "facts": facts}
+        store = Store(folder=folder, also=tuple(also), about=about, file=str(config.file))
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            if store.place == folder:
+                folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             if named is not None:
                 raise ConfigError(
@@ -176,8 +177,7 @@ class Counting:
                 ) from error
             logger.warning("lengths are not kept: %s cannot be written to (%s)", folder, error.strerror)
             return None
-        about = {"file": config.file.name, "rows": len(share.source.file), "facts": facts}
-        return Store(folder=folder, about=about, file=str(config.file))
+        return store
 
 
 class _Keeper:
