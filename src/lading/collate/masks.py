@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from lading.family import LayerSight
+from lading.fields import BORDERS, LONGEST
 
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
@@ -77,6 +78,12 @@ def cumulative_lengths(document_ids: Tensor) -> Tensor:
     borders = torch.nonzero(torch.diff(document_ids)).flatten() + 1
     ends = torch.tensor([len(document_ids)], device=document_ids.device)
     return torch.cat([torch.zeros_like(ends), borders, ends]).to(torch.int32)
+
+
+def document_borders(document_ids: Tensor) -> dict[str, Tensor | int]:
+    """The same under the names that transformers' attention takes, with the longest document's length."""
+    borders = cumulative_lengths(document_ids)
+    return {**dict.fromkeys(BORDERS, borders), **dict.fromkeys(LONGEST, int(borders.diff().max()))}
 
 
 def flex_mask(document_ids: Tensor) -> BlockMask:

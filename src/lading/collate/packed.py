@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from torch import Tensor
 
-from lading.collate.masks import additive, block_causal, cumulative_lengths, picture_numbers, sight
+from lading.collate.masks import additive, block_causal, document_borders, picture_numbers, sight
 from lading.collate.rows import join_media, row_width, stack_tokens
 from lading.errors import UnknownName
 from lading.family import ATTENTIONS, Attention, LayerSight
-from lading.fields import BORDERS, LONGEST, Field
+from lading.fields import Field
 from lading.records import Batch, Pack
 
 
@@ -48,17 +48,12 @@ def collate_packs(
             "position_ids": positions[1:] if masked and positions.ndim == 3 else positions,
             "attention_mask": _masks(documents, tokens, layers) if masked else None,
             "use_cache": False,
-            **(_borders(documents) if attention == "varlen" else {}),
+            **(document_borders(documents) if attention == "varlen" else {}),
             **join_media(packs, fields=fields),
         },
         rows=tuple(pack.documents for pack in packs),
         dropped=tuple(dropped for pack in packs for dropped in pack.dropped),
     )
-
-
-def _borders(documents: Tensor) -> dict[str, Tensor | int]:
-    borders = cumulative_lengths(documents)
-    return {**dict.fromkeys(BORDERS, borders), **dict.fromkeys(LONGEST, int(borders.diff().max()))}
 
 
 def _masks(

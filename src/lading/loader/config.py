@@ -25,7 +25,7 @@ LEAST: Final = {
     "max_failures": 0,
 }
 """Options that are whole numbers, and the least each may be."""
-LONGEST: Final = 100_000_000
+MOST_SECONDS: Final = 100_000_000
 """Seconds that a sample may be given: three years. Timers of the system take no endless ones."""
 LastStep = Literal["repeat", "drop"]
 CHOICES: Final = {
@@ -120,8 +120,8 @@ def _problem(name: str, value: object) -> str:
         return "" if good else f"{name} {value!r} (wanted a whole number from {LEAST[name]} up)"
     if name == "decode_seconds":
         number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else 0
-        good = value is None or 0 < number <= LONGEST
-        return "" if good else f"decode_seconds {value!r} (wanted seconds above 0, at most {LONGEST:,}, or None)"
+        good = value is None or 0 < number <= MOST_SECONDS
+        return "" if good else f"decode_seconds {value!r} (wanted seconds above 0, at most {MOST_SECONDS:,}, or None)"
     if name == "cache":
         good = isinstance(value, (bool, str, os.PathLike))
         return "" if good else f"cache {value!r} (wanted True, False or a folder)"

@@ -10,7 +10,7 @@ import torch
 from lading.collate.masks import (
     additive,
     block_causal,
-    cumulative_lengths,
+    document_borders,
     flex_mask,
     picture_numbers,
     sight,
@@ -132,12 +132,4 @@ def _masks(
         return {"attention_mask": additive(block_causal(documents))}
     if implementation == "flex_attention":
         return {"attention_mask": flex_mask(documents)}
-    borders = cumulative_lengths(documents)
-    longest = int(borders.diff().max())
-    return {
-        "attention_mask": None,
-        "cu_seq_lens_q": borders,
-        "cu_seq_lens_k": borders,
-        "max_length_q": longest,
-        "max_length_k": longest,
-    }
+    return {"attention_mask": None, **document_borders(documents)}
