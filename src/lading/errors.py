@@ -40,6 +40,8 @@ class Reason(StrEnum):
     CORRUPT_MEDIA = "corrupt_media"
     DECODE_TIMEOUT = "decode_timeout"
     UNSUPPORTED_MEDIA = "unsupported_media"
+    FORMAT_NOT_ALLOWED = "format_not_allowed"
+    OUTSIDE_MEDIA_ROOTS = "outside_media_roots"
     IMPOSSIBLE_SHAPE = "impossible_shape"
     PLACEHOLDER_IN_TEXT = "placeholder_in_text"
     TEMPLATE_REFUSED = "template_refused"

@@ -67,7 +67,10 @@ def test_plan_says_what_was_truncated(faulty: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["plan", "gone.jsonl", "--processor", "toy:qwen2_5_vl", "--pack-size", "64"], "found no file gone.jsonl"),
+        (
+            ["plan", "gone.jsonl", "--processor", "toy:qwen2_5_vl", "--pack-size", "64"],
+            "gone.jsonl; wanted a JSONL file",
+        ),
         (["plan", "META", "--processor", "toy:quen", "--pack-size", "64"], "toy 'quen'"),
         (["plan", "META", "--processor", "toy:qwen2_5_vl", "--pack-size", "0", "--seed", "-1"], "seed -1"),
         (["plan", "META", "--processor", "toy:qwen2_5_vl", "--pack-size", "64", "--out", "."], "is a directory"),

@@ -64,7 +64,7 @@ def test_the_log_is_left_as_it_was() -> None:
 def test_errors_are_said_even_quietly() -> None:
     done = lading("plan", "gone.jsonl", "--processor", "toy:qwen2_5_vl", "--pack-size", "64", "-q")
     assert done.returncode == 2
-    assert "no file gone.jsonl" in " ".join(done.stderr.split())
+    assert "gone.jsonl; wanted a JSONL file" in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize(

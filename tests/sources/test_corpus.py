@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lading.doctor import open_patient
 from lading.errors import ConfigError, CorpusError, LadingError, SkipSample
 from lading.sources import open_corpus
 from lading.sources.corpus import choose
+from lading.sources.meta import MOST_OFTEN
 
 
 def write(path: Path, rows: int) -> None:
@@ -62,6 +64,18 @@ def test_a_share_of_no_row_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixt
         caplog.clear()
         open_corpus(meta(tmp_path, {"a": {"file_name": "a.jsonl", "sample_ratio": ratio}}))
         assert ("a: a share of 0.1 of its 4 rows is none of them" in caplog.text) == told
+
+
+@pytest.mark.parametrize("share", [{"sample_ratio": 1e9}, {"sample_ratio": MOST_OFTEN + 1}, {"num_samples": 10**13}])
+def test_a_share_beyond_reason_is_refused_by_name(tmp_path: Path, share: dict[str, float]) -> None:
+    write(tmp_path / "a.jsonl", 4)
+    path = meta(tmp_path, {"a": {"file_name": "a.jsonl", **share}})
+    for look in (open_corpus, open_patient):
+        with pytest.raises(ConfigError, match="nothing was read") as caught:
+            look(path)
+        assert next(iter(share)) in str(caught.value)
+    write(tmp_path / "a.jsonl", 4)
+    assert len(open_corpus(meta(tmp_path, {"a": {"file_name": "a.jsonl", "sample_ratio": MOST_OFTEN}}))) == 4000
 
 
 def test_a_ratio_is_the_same_in_every_run(tmp_path: Path) -> None:

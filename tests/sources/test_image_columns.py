@@ -145,5 +145,5 @@ def test_lengths_are_kept_and_batches_are_made(tmp_path: Path) -> None:
 
 
 def test_an_open_corpus_is_not_told_its_format_again() -> None:
-    with pytest.raises(ConfigError, match=r"wanted open_corpus\(…, format=…, media_dir=…\)"):
+    with pytest.raises(ConfigError, match=r"wanted open_corpus\(…, format=…, media_dir=…, media_roots=…\)"):
         Loader(open_corpus(dataset()), "toy:qwen2_5_vl", pack_size=256, format="trl")

@@ -11,7 +11,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from lading.cli.data import DatasetNames, FormatName, MediaFolder, formats, opened, print_formats
+from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, formats, opened, print_formats
 from lading.cli.show import check_writable, console, print_json, remark
 from lading.errors import ConfigError
 from lading.loader import Samples, load_processor, read_processor
@@ -38,6 +38,7 @@ def count(
     family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
     format_name: FormatName = None,
     media_dir: MediaFolder = None,
+    media_roots: MediaRoots = None,
     dataset: DatasetNames = None,
     again: Annotated[bool, typer.Option("--again", help="Count everything, whatever was kept.")] = False,
     annotate: Annotated[
@@ -53,7 +54,7 @@ def count(
         raise ConfigError(found=found, wanted="a folder of its own", consequence="nothing was counted")
     check_writable(annotate / "rows" if annotate is not None else None)
     border = read_processor(load_processor(processor), family)
-    corpus = opened(meta, format_name, media_dir, dataset)
+    corpus = opened(meta, format_name, media_dir, media_roots, dataset)
     samples = Samples(corpus=corpus, border=border, policy=SkipPolicy(strict=strict, watchdog=Watchdog(DECODE_SECONDS)))
     if not as_json:
         print_formats(corpus, samples.layouts)

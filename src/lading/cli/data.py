@@ -18,16 +18,25 @@ FormatName = Annotated[
 MediaFolder = Annotated[
     Path | None, typer.Option("--media-dir", help="Where media are, in place of what META says.", file_okay=False)
 ]
+MediaRoots = Annotated[
+    list[Path] | None,
+    typer.Option("--media-root", help="A folder below which media must lie, links followed; may be given again."),
+]
 DatasetNames = Annotated[
     list[str] | None, typer.Option("--dataset", help="A data set of META; may be given again. Without it, all.")
 ]
 
 
 def opened(
-    meta: Path, format_name: str | None = None, media_dir: Path | None = None, datasets: list[str] | None = None
+    meta: Path,
+    format_name: str | None = None,
+    media_dir: Path | None = None,
+    media_roots: list[Path] | None = None,
+    datasets: list[str] | None = None,
 ) -> Corpus:
     """The corpus that a command was asked for."""
-    return open_corpus(meta, datasets or None, format=format_name, media_dir=media_dir)
+    roots = media_roots or None
+    return open_corpus(meta, datasets or None, format=format_name, media_dir=media_dir, media_roots=roots)
 
 
 def print_formats(corpus: Corpus, layouts: tuple[Layout, ...]) -> None:

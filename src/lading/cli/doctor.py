@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,13 +12,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from lading.cli.cores import own_cores
-from lading.cli.data import DatasetNames, FormatName, MediaFolder, formats, print_formats
+from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, formats, print_formats
 from lading.cli.show import check_writable, console, print_json, two_columns
 from lading.doctor import KINDS, Findings, examine, write_clean
 from lading.doctor.clean import Cleaned, check_copy
 from lading.doctor.opening import open_patient
 from lading.progress import task
+from lading.records import Severity
 
+COLOURS: Mapping[Severity, str] = {"error": "red", "warning": "yellow", "notice": "cyan"}
 SHOWN = 3
 """Examples of each kind that are printed; `--json` has all of them."""
 
@@ -33,6 +36,7 @@ def doctor(
     family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
     format_name: FormatName = None,
     media_dir: MediaFolder = None,
+    media_roots: MediaRoots = None,
     dataset: DatasetNames = None,
     deep: Annotated[bool, typer.Option("--deep", help="Decode every picture, clip and sound.")] = False,
     workers: Annotated[
@@ -47,7 +51,9 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Find broken, odd and duplicated samples before the GPUs are rented. Exit code 1: there are errors."""
-    patient = open_patient(meta, dataset or None, format=format_name, media_dir=media_dir)
+    patient = open_patient(
+        meta, dataset or None, format=format_name, media_dir=media_dir, media_roots=media_roots or None
+    )
     if fix is not None:
         check_copy(patient, fix)
         check_writable(fix)
@@ -85,8 +91,8 @@ def _tell(found: Findings, copy: Cleaned | None, *, as_json: bool) -> None:
 
 
 def _print_kinds(found: Findings) -> None:
-    """Errors before warnings, each kind with what it means and where it was found first."""
-    for severity, colour in (("error", "red"), ("warning", "yellow")):
+    """Errors before warnings and notices, each kind with what it means and where it was found first."""
+    for severity, colour in COLOURS.items():
         for kind, count in found.counts.items():
             about = KINDS[kind]
             if about.severity != severity:
@@ -101,8 +107,10 @@ def _print_kinds(found: Findings) -> None:
 
 def _summary(found: Findings, copy: Cleaned | None) -> Table:
     table = two_columns("Doctor")
-    numbers = {name: found.count(name) for name in ("error", "warning")}
-    said = ", ".join(f"{count:,} {name}{'' if count == 1 else 's'}" for name, count in numbers.items())
+    numbers = {name: found.count(name) for name in COLOURS}
+    said = ", ".join(
+        f"{count:,} {name}{'' if count == 1 else 's'}" for name, count in numbers.items() if count or name != "notice"
+    )
     table.add_row("found", f"[bold]{said}[/]")
     table.add_row("looked at", f"{found.samples:,} samples, {found.media:,} media")
     if found.processor is None:

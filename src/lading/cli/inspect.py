@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lading.cli.cores import own_cores
-from lading.cli.data import DatasetNames, FormatName, MediaFolder, opened, print_formats
+from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, opened, print_formats
 from lading.cli.planned import Algorithm, Epoch, PackSize, PlaceholderMedia, Placing, Seed, TooLong, WorldSize
 from lading.cli.show import check_writable, console, plan_table, print_json, say_nothing_is_left
 from lading.loader import LoaderConfig, Samples, load_processor, read_processor
@@ -57,6 +57,7 @@ def inspect(
     family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
     format_name: FormatName = None,
     media_dir: MediaFolder = None,
+    media_roots: MediaRoots = None,
     dataset: DatasetNames = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
@@ -76,7 +77,7 @@ def inspect(
         placeholder_media=placeholder_media,
     )
     started = time.monotonic()
-    corpus = opened(meta, format_name, media_dir, dataset)
+    corpus = opened(meta, format_name, media_dir, media_roots, dataset)
     planning = _planning(corpus, processor, family, config)
     if not as_json:
         print_formats(corpus, planning.samples.layouts)

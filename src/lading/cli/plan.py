@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from lading.cli.data import DatasetNames, FormatName, MediaFolder, formats, opened, print_formats
+from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, formats, opened, print_formats
 from lading.cli.planned import Algorithm, Epoch, PackSize, PlaceholderMedia, Placing, Seed, TooLong, WorldSize
 from lading.cli.show import check_writable, console, plan_table, print_json, remark, say_nothing_is_left
 from lading.ledger import Ledger
@@ -41,6 +41,7 @@ def plan(
     family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
     format_name: FormatName = None,
     media_dir: MediaFolder = None,
+    media_roots: MediaRoots = None,
     dataset: DatasetNames = None,
     out: Annotated[Path | None, typer.Option(help="Write the plan to this file.", dir_okay=False)] = None,
     ledger: Annotated[
@@ -66,7 +67,7 @@ def plan(
     check_writable(out, ledger)
     started = time.monotonic()
     border = read_processor(load_processor(processor), family)
-    corpus = opened(meta, format_name, media_dir, dataset)
+    corpus = opened(meta, format_name, media_dir, media_roots, dataset)
     samples = Samples(
         corpus=corpus, border=border, policy=SkipPolicy(strict=strict, watchdog=Watchdog(config.decode_seconds))
     )

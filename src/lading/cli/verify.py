@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from lading.cli.data import DatasetNames, FormatName, MediaFolder, opened, print_formats
+from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, opened, print_formats
 from lading.cli.show import console, errors, print_json, two_columns
 from lading.errors import UnknownName
 from lading.family import ATTENTIONS
@@ -29,6 +29,7 @@ def verify(
     family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
     format_name: FormatName = None,
     media_dir: MediaFolder = None,
+    media_roots: MediaRoots = None,
     dataset: DatasetNames = None,
     tolerance: Annotated[float | None, typer.Option(help="Largest difference of a loss that is none.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
@@ -40,7 +41,7 @@ def verify(
     if attention not in ATTENTIONS:
         raise UnknownName(kind="attention", name=attention, known=ATTENTIONS, where="verify")
     chosen = next(name for name in ATTENTIONS if name == attention)
-    corpus = opened(meta, format_name, media_dir, dataset)
+    corpus = opened(meta, format_name, media_dir, media_roots, dataset)
     if not as_json:
         print_formats(corpus, source_layouts(corpus))
     found = check(

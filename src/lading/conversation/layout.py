@@ -48,6 +48,8 @@ class Layout:
     columns: Mapping[str, str] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     media_dir: Path | None = None
+    media_roots: tuple[str, ...] = ()
+    """Folders below which media must lie; none: wherever they are."""
     format: str | None = None
     """The format of its rows (`formats.FORMATS`); `None`: each row by its own columns."""
 

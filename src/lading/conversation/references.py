@@ -23,8 +23,10 @@ def read_medium(kind: MediaKind, value: Any, layout: Layout, where: str) -> Medi
     if value is None:
         raise SkipSample(Reason.BAD_ROW, found=f"{kind} without a path or bytes", wanted="one of them", where=where)
     if isinstance(value, (list, tuple)):
-        return MediaPart(kind=kind, reference=tuple(_resolve(part, layout, where) for part in value), options=options)
-    return MediaPart(kind=kind, reference=_resolve(value, layout, where), options=options)
+        value = tuple(_resolve(part, layout, where) for part in value)
+    else:
+        value = _resolve(value, layout, where)
+    return MediaPart(kind=kind, reference=value, options=options, roots=layout.media_roots)
 
 
 def _resolve(value: Any, layout: Layout, where: str) -> Any:

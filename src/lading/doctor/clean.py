@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from lading.cache import replacing
 from lading.conversation import Layout
-from lading.doctor.findings import Findings
+from lading.doctor.findings import Findings, left_out_for
 from lading.doctor.kinds import KINDS
 from lading.doctor.opening import Patient
 from lading.errors import ConfigError
@@ -28,7 +27,7 @@ from lading.sources.elements import SPACE, NoArray, scan_elements
 from lading.sources.file_names import file_names
 from lading.sources.lines import BLANKS
 from lading.sources.locked import refuse_locked
-from lading.sources.meta import OPTIONS, SourceConfig
+from lading.sources.meta import OPTIONS, SourceConfig, media_places
 
 META = "meta.json"
 LEFT_OUT = "left-out.jsonl"
@@ -106,12 +105,10 @@ def write_clean(findings: Findings, folder: Path, *, strict: bool = False) -> Cl
 
 
 def _entry(config: SourceConfig, layout: Layout, name: str, folder: Path) -> dict[str, Any]:
-    # Paths without a folder are seen from where the program is started, and the copy's are no others.
-    where = {"media_dir": os.path.relpath(config.media_dir, folder)} if config.media_dir is not None else {}
-    said = {option: value for option, value in asdict(config).items() if option in OPTIONS and value is not None}
+    said = {option: value for option, value in asdict(config).items() if option in OPTIONS and value not in (None, ())}
     # Without the rows that are gone, the first ones might show another format than the one that was looked at.
     read = {"format": layout.format} if layout.format is not None else {}
-    return {**said, **read, "file_name": name, **where}
+    return {**said, **read, "file_name": name, **media_places(config, folder)}
 
 
 def _write_json(path: Path, value: Any) -> None:
@@ -182,7 +179,7 @@ def _write_left_out(path: Path, findings: Findings, sources: tuple[Source, ...],
             for row in np.flatnonzero(findings.left_out(name, strict=strict)):
                 where = source.file.where(int(row))
                 for kind in findings.kinds_of(name, int(row)):
-                    if strict or KINDS[kind].severity == "error":
+                    if KINDS[kind].severity in left_out_for(strict=strict):
                         file.write(_line(name, where, kind, _detail(found.get((name, int(row)), []), kind)))
 
 

@@ -45,16 +45,16 @@ class Findings:
     """Data sets whose file cannot be read, or has no rows."""
 
     def count(self, severity: Severity) -> int:
-        """How many errors, or warnings, there are."""
+        """How many errors, warnings or notices there are."""
         return sum(count for kind, count in self.counts.items() if KINDS[kind].severity == severity)
 
     def fails(self, *, strict: bool = False) -> bool:
-        """Whether there are errors; with `strict`, whether there is anything at all."""
-        return bool(self.counts) if strict else self.count("error") > 0
+        """Whether there are errors; with `strict`, whether there are warnings, too."""
+        return any(self.count(severity) for severity in left_out_for(strict=strict))
 
     def left_out(self, source: str, *, strict: bool = False) -> NDArray[np.bool_]:
-        """Which rows of a data set have errors; with `strict`, which have anything."""
-        bits = mask("error") | (mask("warning") if strict else 0)
+        """Which rows of a data set have errors; with `strict`, which have warnings, too."""
+        bits = sum(mask(severity) for severity in left_out_for(strict=strict))
         chosen: NDArray[np.bool_] = (self.marks[source] & np.uint64(bits)) != 0
         return chosen
 
@@ -102,6 +102,7 @@ class Findings:
             "media": self.media,
             "errors": self.count("error"),
             "warnings": self.count("warning"),
+            "notices": self.count("notice"),
             "processor": self.processor,
             "pack_size": self.pack_size,
             "deep": self.deep,
@@ -119,6 +120,11 @@ class Findings:
             "count": count,
             "findings": [_plain(finding) for finding in self.of_kind(kind)],
         }
+
+
+def left_out_for(*, strict: bool) -> tuple[Severity, ...]:
+    """The severities of what is left out of a clean copy, and makes the doctor fail."""
+    return ("error", "warning") if strict else ("error",)
 
 
 def _plain(finding: Finding) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What can be found: every kind once, with its severity and what would happen in training.
 
-An error costs the sample (or the run); a warning is trained on, but perhaps not as its author meant. Where the loader
+An error costs the sample (or the run); a warning is trained on, but perhaps not as its author meant; a notice is only
+worth knowing, and never makes the doctor fail. Where the loader
 refuses a sample for the same thing, a kind has the name of the loader's `Reason`; where that name covers several faults
 (`bad_row`, `corrupt_media`), there is a kind for each.
 """
@@ -34,6 +35,10 @@ def _error(name: str, training: str = LOST) -> Kind:
 
 def _warning(name: str, training: str) -> Kind:
     return Kind(name=name, severity="warning", training=training)
+
+
+def _notice(name: str, training: str) -> Kind:
+    return Kind(name=name, severity="notice", training=training)
 
 
 KINDS = _table(
@@ -84,6 +89,16 @@ KINDS = _table(
     _error("missing_media"),
     _error("empty_media"),
     _error("unsupported_media", "The sample is left out: the family takes no such medium (or it is not on disk)."),
+    _error(
+        "format_not_allowed",
+        "The sample is left out: a file is opened only as a usual picture, clip or sound, whatever its name ends in.",
+    ),
+    _notice(
+        "outside_media_folder",
+        "The sample is trained on; its file lies outside the media folder, links followed, which media_roots can"
+        " forbid.",
+    ),
+    _error("outside_media_roots", "The sample is left out: the file is outside the folders that media may come from."),
     _error("unreadable_medium"),
     _error("decode_timeout", "The sample is given up after the loader's decode_seconds, every time it comes."),
     _error("undecodable_media", "The header is fine, but decoding fails: the sample is lost in the middle of the run."),

@@ -61,6 +61,7 @@ def open_patient(
     *,
     format: str | None = None,  # noqa: A002 - what users call it
     media_dir: str | Path | None = None,
+    media_roots: Sequence[str | Path] | None = None,
 ) -> Patient:
     """Open a corpus, file by file. That a meta file asks for what there is not (names, options) is not forgiven."""
     refuse_locked(meta)
@@ -70,7 +71,7 @@ def open_patient(
     findings: list[Finding] = []
     lost: list[str] = []
     try:
-        configs = source_configs(meta, dataset_names, format=format, media_dir=media_dir)
+        configs = source_configs(meta, dataset_names, format=format, media_dir=media_dir, media_roots=media_roots)
     except CorpusError as error:
         # Neither a list of data sets nor rows: whichever it was to be, it is one file that cannot be read.
         broken = SourceConfig(name=meta.stem, file=meta)

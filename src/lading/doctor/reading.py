@@ -11,7 +11,7 @@ from lading.conversation import Layout, read_conversation
 from lading.doctor.kinds import KINDS, Problem
 from lading.errors import CorpusError, Reason, SkipSample
 from lading.fields import MediaKind
-from lading.loader.layouts import source_layout
+from lading.loader.layouts import source_layout, stated_layout
 from lading.records import Conversation
 from lading.sources import Corpus
 from lading.sources.corpus import Source
@@ -39,8 +39,7 @@ def forgiving_layout(source: Source) -> tuple[Layout, CorpusError | None]:
     try:
         return source_layout(source), None
     except CorpusError as error:
-        own = source.config
-        return Layout(columns=own.columns, tags=own.tags, media_dir=own.media_dir), error
+        return stated_layout(source.config), error
 
 
 def read(corpus: Corpus, layouts: Sequence[Layout], index: int) -> Read | Problem:

@@ -18,6 +18,7 @@ from lading.conversation import Layout, read_conversation
 from lading.conversation.export import to_example
 from lading.ledger import Ledger
 from lading.loader.example_stats import collect
+from lading.media.opening import refuse_outside
 from lading.records import Row, SampleKey
 from lading.sources import Corpus
 
@@ -108,6 +109,11 @@ class CorpusReader:
 
 
 def read_example(row: Row, layout: Layout) -> Example:
-    """A row as an example, with the columns that ride along."""
+    """A row as an example, with the columns that ride along. What its media may be is said here, once: an example is a
+    plain dictionary, and forgets it.
+    """
+    conversation = read_conversation(row, layout)
+    for part in conversation.media:
+        refuse_outside(part)
     carried = {name: row.value[name] for name in CARRIED if name in row.value}
-    return {**to_example(read_conversation(row, layout)), **carried}
+    return {**to_example(conversation), **carried}

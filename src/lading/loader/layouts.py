@@ -7,17 +7,23 @@ spread evenly over the file, a few at a time, until one tells. The same file, th
 from __future__ import annotations
 
 import logging
+import os
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
-from lading.conversation import Layout, Recognised, find_format, recognise
+from lading.conversation import Layout, Recognised, find_format, read_conversation, recognise
 from lading.conversation.prompt_completion import answers_in_prompt
 from lading.conversation.recognise import ROWS, speaks
 from lading.conversation.unread import unread_media
-from lading.errors import SkipSample
-from lading.sources import Corpus
+from lading.errors import ConfigError, SkipSample
+from lading.media.opening import files_of
+from lading.media.roots import lies_below
+from lading.records import Row, SampleKey
+from lading.sources import Corpus, SourceConfig
 from lading.sources.corpus import Source
 
 logger = logging.getLogger(__name__)
@@ -28,13 +34,27 @@ ROUNDS = 10
 
 def source_layouts(corpus: Corpus) -> tuple[Layout, ...]:
     """The layout of every source, in their order. What was recognised is said through `logging`."""
-    return tuple(source_layout(source) for source in corpus.sources)
+    layouts = tuple(source_layout(source) for source in corpus.sources)
+    for source, layout in zip(corpus.sources, layouts, strict=True):
+        _refuse_wholly_outside(source, layout)
+    return layouts
+
+
+def stated_layout(config: SourceConfig) -> Layout:
+    """What a source's configuration says of its rows."""
+    return Layout(
+        columns=config.columns,
+        tags=config.tags,
+        media_dir=config.media_dir,
+        media_roots=tuple(map(str, config.media_roots)),
+        format=config.format,
+    )
 
 
 def source_layout(source: Source) -> Layout:
     """The layout of one source."""
     config = source.config
-    layout = Layout(columns=config.columns, tags=config.tags, media_dir=config.media_dir, format=config.format)
+    layout = stated_layout(config)
     if layout.format is not None:
         own = find_format(layout.format, where=config.name)
         logger.info("%s: read as %s (%s), as was asked", config.name, own.name, own.title)
@@ -94,6 +114,36 @@ def _readable(source: Source, numbers: Iterable[int]) -> list[Mapping[str, Any]]
         except SkipSample:
             continue
     return rows
+
+
+def _refuse_wholly_outside(source: Source, layout: Layout) -> None:
+    """Refuse a source of which every medium that is looked at lies outside the roots: they are other ones, then."""
+    outside: list[str] = []
+    numbers = chain(range(min(ROWS, len(source.file))), *spread(len(source.file))) if layout.media_roots else ()
+    for number in numbers:
+        for path in _media_files(source, layout, number):
+            if lies_below(path, layout.media_roots):
+                return
+            outside.append(path)
+    if outside:
+        folder = os.path.dirname(os.path.realpath(outside[0]))
+        raise ConfigError(
+            found=f"{outside[0]} and all other media that were looked at ({len(outside):,}) outside the media roots",
+            wanted=f"media below {' or '.join(layout.media_roots)}",
+            consequence="nothing was counted; if they may be read, add their folder: "
+            f"--media-root {shlex.quote(folder)} (media_roots=[{folder!r}])",
+            where=source.config.name,
+        )
+
+
+def _media_files(source: Source, layout: Layout, number: int) -> list[str]:
+    """The files that a row's media are; none where the row cannot be used."""
+    key = SampleKey(index=number, source=source.config.name, where=source.file.where(number))
+    try:
+        conversation = read_conversation(Row(key=key, value=source.file.read(number)), layout)
+    except SkipSample:
+        return []
+    return [path for part in conversation.media for path in files_of(part)]
 
 
 def _warn_of_unread(source: Source, rows: list[Mapping[str, Any]], layout: Layout) -> None:

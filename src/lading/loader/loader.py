@@ -44,12 +44,13 @@ class Loader:
 
     `corpus` is a meta file, a `.jsonl`, `.json` or `.parquet` file, the folder of a data set, an open `Dataset` or a
     `Corpus`; `format` and `media_dir` say how its rows are read and where its media are, where their first ones and the
-    meta file do not. `processor` is a transformers processor, a folder, a hub id or `toy:NAME`. Options are those of
-    `LoaderConfig`. Counting happens here, planning at the start of every epoch; media are opened by the workers.
-    `attention="mask"` for a model whose layers see differently (Gemma, Step) needs its `model_config`. `plan` is a file
-    of `lading plan --out`: its epoch is then not planned again. `work` says what the model computes, where it is far
-    from its family's usual shape. What takes longer than two seconds shows a bar, on a terminal and on rank 0;
-    `progress=False` shows none; a function is told how many samples more were counted, instead.
+    meta file do not; `media_roots` are folders below which media must lie. `processor` is a transformers processor, a
+    folder, a hub id or `toy:NAME`. Options are those of `LoaderConfig`. Counting happens here, planning at the start of
+    every epoch; media are opened by the workers. `attention="mask"` for a model whose layers see differently (Gemma,
+    Step) needs its `model_config`. `plan` is a file of `lading plan --out`: its epoch is then not planned again. `work`
+    says what the model computes, where it is far from its family's usual shape. What takes longer than two seconds
+    shows a bar, on a terminal and on rank 0; `progress=False` shows none; a function is told how many samples more were
+    counted, instead.
 
         loader = Loader("corpus/meta.json", processor, pack_size=4096, num_workers=8)
         for batch in loader:
@@ -66,6 +67,7 @@ class Loader:
         *,
         format: str | None = None,  # noqa: A002 - what users call it
         media_dir: str | Path | None = None,
+        media_roots: Sequence[str | Path] | None = None,
         family: str | None = None,
         model_config: Any = None,
         plan: str | Path | None = None,
@@ -78,7 +80,7 @@ class Loader:
         told = progress if callable(progress) else None
         with watched_by(self._watcher):
             self.samples = Samples(
-                corpus=opened(corpus, self.config.cache, format, media_dir),
+                corpus=opened(corpus, self.config.cache, format, media_dir, media_roots),
                 border=read_processor(load_processor(processor), family),
                 policy=SkipPolicy(strict=self.config.strict, watchdog=Watchdog(self.config.decode_seconds)),
                 pixels=self.config.pixels,

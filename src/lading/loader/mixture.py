@@ -67,9 +67,15 @@ def own_share(shard: bool, rank: int | None, world_size: int | None) -> tuple[in
     return own["rank"] if rank is None else rank, own["world_size"] if world_size is None else world_size
 
 
-def open_mixture(path: str | Path, names: Sequence[str] | None, rank: int, world_size: int) -> Mixture:
+def open_mixture(
+    path: str | Path,
+    names: Sequence[str] | None,
+    rank: int,
+    world_size: int,
+    media_roots: Sequence[str | Path] | None = None,
+) -> Mixture:
     """Open a meta file for one rank. Of its rows, the first few of each data set are looked at."""
-    corpus = open_corpus(path, names)
+    corpus = open_corpus(path, names, media_roots=media_roots)
     if len(corpus) == 0:
         raise CorpusError(found=f"no rows in {corpus!r}", wanted="at least one to train on", where=str(path))
     numbers = share(corpus.ends, rank, world_size)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from lading.conversation.export import to_example
 from lading.loader.examples import Example, Examples
 from lading.media import audio
+from lading.media.allowed import open_picture
 from lading.media.opening import corrupt_as_skip, readable
 from lading.records import Conversation, MediaPart, Message, Part, Row
 from lading.sources.hub import LOAD_OPTIONS, open_hub
@@ -87,12 +88,12 @@ def lazy_picture(part: MediaPart) -> Image.Image:
     One that EXIF turns is turned, for which it must be decoded; the others wait. The file is not kept open: a list of
     many such pictures would use up the process's file handles.
     """
-    from PIL import Image, ImageOps, UnidentifiedImageError
+    from PIL import Image, ImageOps
 
     source = readable(part)
-    errors = (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError)
+    errors = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)
     with corrupt_as_skip(part, *errors):
-        picture = Image.open(io.BytesIO(Path(source).read_bytes()) if isinstance(source, str) else source)
+        picture = open_picture(part, io.BytesIO(Path(source).read_bytes()) if isinstance(source, str) else source)
         # Asking a PNG without the field in its header would decode it all, only to look behind the pixels.
         silent = picture.format == "PNG" and "exif" not in picture.info
         if not silent and picture.getexif().get(_ORIENTATION, 1) != 1:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.errors import MissingDependency
+from lading.media.allowed import refuse_other_sounds
 from lading.media.opening import corrupt_as_skip, readable
 from lading.records import AudioSize, MediaPart
 
@@ -20,6 +21,7 @@ def measure(part: MediaPart) -> AudioSize:
     soundfile = _soundfile()
     source = readable(part)
     with corrupt_as_skip(part, soundfile.LibsndfileError, OSError):
+        refuse_other_sounds(part, source)
         header = soundfile.info(source)
     return AudioSize(samples=int(header.frames), rate=int(header.samplerate))
 
@@ -46,6 +48,7 @@ def _read(part: MediaPart) -> tuple[NDArray[np.float32], int]:
     soundfile = _soundfile()
     source = readable(part)
     with corrupt_as_skip(part, soundfile.LibsndfileError, OSError):
+        refuse_other_sounds(part, source)
         samples, rate = soundfile.read(source, dtype="float32", always_2d=True)
     return samples.mean(axis=1), int(rate)
 

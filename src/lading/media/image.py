@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.media import jpeg
+from lading.media.allowed import open_picture
 from lading.media.in_place import pixels_of
 from lading.media.opening import corrupt_as_skip, readable
 from lading.records import ImageSize, MediaPart
@@ -38,7 +39,7 @@ def measure(part: MediaPart) -> ImageSize:
         found = jpeg.size(_jpeg(source, jpeg.HEAD))
     if found is not None:
         return found
-    with corrupt_as_skip(part, *_pil_errors()), Image.open(source) as picture:
+    with corrupt_as_skip(part, *_pil_errors()), open_picture(part, source) as picture:
         width, height = picture.size
         turned = _orientation(picture) in _TURNED_ORIENTATIONS and not _turned_by_pillow(picture)
     return ImageSize(height=width, width=height) if turned else ImageSize(height=height, width=width)
@@ -56,7 +57,7 @@ def decode(part: MediaPart, *, at_least: tuple[int, int] | None = None) -> Image
         with corrupt_as_skip(part, *_pil_errors()):
             return to_rgb(part.reference)
     source = readable(part)
-    with corrupt_as_skip(part, *_pil_errors()), Image.open(source) as picture:
+    with corrupt_as_skip(part, *_pil_errors()), open_picture(part, source) as picture:
         orientation = _orientation(picture)
         if at_least is not None:
             height, width = at_least[::-1] if orientation in _TURNED_ORIENTATIONS else at_least
@@ -71,19 +72,17 @@ def pixels(part: MediaPart, *, at_least: tuple[int, int] | None = None) -> NDArr
 
     if at_least is None and not isinstance(part.reference, Image.Image):
         with corrupt_as_skip(part, *_pil_errors()):
-            found = _upright_jpeg(readable(part))
+            found = _upright_jpeg(part, readable(part))
         if found is not None:
             return found
     return pixels_of(decode(part, at_least=at_least))
 
 
-def _upright_jpeg(source: str | BinaryIO) -> NDArray[np.uint8] | None:
-    from PIL import Image
-
+def _upright_jpeg(part: MediaPart, source: str | BinaryIO) -> NDArray[np.uint8] | None:
     data = _jpeg(source)
     if data and not jpeg.is_plain(data):
         # Its header alone: whether Pillow takes it, and which way up.
-        with Image.open(BytesIO(data)) as picture:
+        with open_picture(part, BytesIO(data)) as picture:
             if _orientation(picture) != 1:
                 return None
     return jpeg.pixels(data)
@@ -160,6 +159,6 @@ def _sixteen_bit_to_grey(picture: Image.Image) -> Image.Image:
 
 
 def _pil_errors() -> tuple[type[Exception], ...]:
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
-    return (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError)
+    return (OSError, SyntaxError, ValueError, Image.DecompressionBombError)

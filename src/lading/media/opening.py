@@ -15,6 +15,7 @@ from typing import BinaryIO
 from urllib.parse import unquote_to_bytes
 
 from lading.errors import ABSENT, Reason, SkipSample
+from lading.media.roots import lies_below
 from lading.records import MediaPart
 
 DATA_URL = "data:"
@@ -42,6 +43,7 @@ def readable(part: MediaPart) -> str | BinaryIO:
                 found=f"{part.kind} address {name_of(part)}",
                 wanted="a file on disk, or bytes (nothing is fetched: download it first, and give its path)",
             )
+        refuse_outside(part)
         _refuse_odd_files(part, reference)
         return str(reference)
     raise SkipSample(
@@ -49,6 +51,23 @@ def readable(part: MediaPart) -> str | BinaryIO:
         found=f"{part.kind} given as {type(reference).__name__}",
         wanted="a path, bytes or a decoded object of its kind",
     )
+
+
+def refuse_outside(part: MediaPart) -> None:
+    """Refuse a medium of which a file lies outside the roots that it must lie below, if there are any."""
+    if part.roots and not all(lies_below(path, part.roots) for path in files_of(part)):
+        raise SkipSample(
+            Reason.OUTSIDE_MEDIA_ROOTS,
+            found=f"{part.kind} {name_of(part)} outside the media roots",
+            wanted=f"a file below {' or '.join(part.roots)}",
+        )
+
+
+def files_of(part: MediaPart) -> list[str]:
+    """The files that a medium names: one, or the frames of a clip; none where its bytes or pixels are at hand."""
+    references = part.reference if isinstance(part.reference, tuple) else (part.reference,)
+    paths = [str(own) for own in references if isinstance(own, (str, Path))]
+    return [path for path in paths if not path.startswith(DATA_URL) and "://" not in path[:16]]
 
 
 def _data_bytes(part: MediaPart, url: str) -> bytes:

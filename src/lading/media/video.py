@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lading.errors import MissingDependency, Reason, SkipSample
 from lading.media import image
+from lading.media.allowed import open_clip, refuse_other_codec
 from lading.media.audio import samples_at
 from lading.media.deadline import seconds_left
 from lading.media.opening import corrupt_as_skip, name_of, readable
@@ -73,6 +74,7 @@ def _sound_track(part: MediaPart, container: InputContainer) -> AudioSize:
             wanted="one, since the clip is to be heard",
         )
     stream = container.streams.audio[0]
+    refuse_other_codec(part, stream)
     if stream.duration is not None and stream.time_base is not None:
         seconds = float(stream.duration * stream.time_base)
     else:
@@ -109,10 +111,11 @@ def _opened(part: MediaPart) -> Iterator[InputContainer]:
     with (
         corrupt_as_skip(part, av.error.FFmpegError, OSError, ValueError),
         _late_as_skip(part, av.error.ExitError),
-        av.open(source, timeout=patience) as container,
+        open_clip(part, source, timeout=patience) as container,
     ):
         if not container.streams.video:
             raise SkipSample(Reason.CORRUPT_MEDIA, found=f"no video stream in {name_of(part)}", wanted="one")
+        refuse_other_codec(part, container.streams.video[0])
         container.streams.video[0].thread_type = "AUTO"
         if parent_process() is not None:
             # A worker among others: threads would only contend with theirs for the same cores.
@@ -141,7 +144,7 @@ def _in_time(part: MediaPart, steps: Iterable[T]) -> Iterator[T]:
 def _frame_parts(part: MediaPart) -> list[MediaPart]:
     if not isinstance(part.reference, (list, tuple)):
         return []
-    return [MediaPart(kind="image", reference=frame) for frame in part.reference]
+    return [MediaPart(kind="image", reference=frame, roots=part.roots) for frame in part.reference]
 
 
 def _given_fps(part: MediaPart) -> float:

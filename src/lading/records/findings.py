@@ -7,8 +7,9 @@ from typing import Literal
 
 from lading.records.samples import SampleKey
 
-Severity = Literal["error", "warning"]
-"""An error costs the sample (or the run); a warning is trained on, but perhaps not as its author meant."""
+Severity = Literal["error", "warning", "notice"]
+"""An error costs the sample (or the run); a warning is trained on, but perhaps not as its author meant; a notice is
+only worth knowing."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

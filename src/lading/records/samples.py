@@ -48,6 +48,8 @@ class MediaPart:
     kind: MediaKind
     reference: Reference
     options: Mapping[str, Any] = field(default_factory=dict)
+    roots: tuple[str, ...] = field(default=(), repr=False)
+    """Folders below which its file must lie, links followed; none: wherever it is."""
 
 
 Part = TextPart | MediaPart

@@ -22,7 +22,7 @@ from lading.sources.hub import open_hub
 from lading.sources.json_array import JsonArrayFile, load_json
 from lading.sources.jsonl import JsonlFile
 from lading.sources.locked import refuse_locked
-from lading.sources.meta import SourceConfig, read_meta
+from lading.sources.meta import MOST_OFTEN, SourceConfig, read_meta
 from lading.sources.open_files import make_room
 from lading.sources.parquet import ParquetFile
 
@@ -129,20 +129,22 @@ def open_corpus(
     cache: Cache = True,
     format: str | None = None,  # noqa: A002 - what users call it
     media_dir: str | Path | None = None,
+    media_roots: Sequence[str | Path] | None = None,
 ) -> Corpus:
     """Open a meta file, a JSON array, a JSONL or a Parquet file, the folder of a data set, or an open `Dataset`.
 
     Rows are not read yet. Where the rows of a large file begin is found once and kept: beside it, in the folder `cache`
-    names, or nowhere. `format` and `media_dir` hold for every source, whatever a meta file says.
+    names, or nowhere. `format`, `media_dir` and `media_roots` (folders below which media must lie) hold for every
+    source, whatever a meta file says. Paths are absolute from here on, wherever the process goes later.
 
-    >>> open_corpus("nowhere.jsonl")
+    >>> open_corpus("/nowhere.jsonl")
     Traceback (most recent call last):
         ...
-    lading.errors.CorpusError: found no file nowhere.jsonl; wanted a JSONL file; nothing was read
+    lading.errors.CorpusError: found no file /nowhere.jsonl; wanted a JSONL file; nothing was read
     """
     if not isinstance(path, (str, Path)):
-        return _of_dataset(path, format, media_dir)
-    configs = source_configs(Path(path), dataset_names, format=format, media_dir=media_dir)
+        return _of_dataset(path, format, media_dir, media_roots)
+    configs = source_configs(Path(path), dataset_names, format=format, media_dir=media_dir, media_roots=media_roots)
     make_room(config.file for config in configs)
     return Corpus.of([open_source(config, cache=cache) for config in configs])
 
@@ -153,6 +155,7 @@ def source_configs(
     *,
     format: str | None = None,  # noqa: A002 - what users call it
     media_dir: str | Path | None = None,
+    media_roots: Sequence[str | Path] | None = None,
 ) -> tuple[SourceConfig, ...]:
     """The data sets that a path stands for: those a meta file lists, or the one that it is. None is opened."""
     refuse_locked(path)
@@ -163,7 +166,7 @@ def source_configs(
             if name != path.stem:
                 raise UnknownName(kind="data set", name=name, known=(path.stem,), where=str(path))
         configs = (SourceConfig(name=path.stem, file=path, media_dir=path if path.is_dir() else path.parent),)
-    return tuple(_said(config, format, media_dir) for config in configs)
+    return tuple(_settled(config, format, media_dir, media_roots) for config in configs)
 
 
 def _is_meta(path: Path) -> bool:
@@ -173,14 +176,30 @@ def _is_meta(path: Path) -> bool:
     return isinstance(load_json(path), dict)
 
 
-def _said(config: SourceConfig, name: str | None, media_dir: str | Path | None) -> SourceConfig:
+def _settled(
+    config: SourceConfig,
+    name: str | None,
+    media_dir: str | Path | None,
+    media_roots: Sequence[str | Path] | None,
+) -> SourceConfig:
+    """A source's configuration with what the caller says in place of what the meta file does, and absolute paths."""
     folder = config.media_dir if media_dir is None else Path(media_dir)
-    return replace(config, format=name or config.format, media_dir=folder)
+    roots = config.media_roots if media_roots is None else tuple(map(Path, media_roots))
+    return replace(
+        config,
+        format=name or config.format,
+        file=config.file if config.hub else config.file.absolute(),
+        media_dir=None if folder is None else folder.absolute(),
+        media_roots=tuple(root.absolute() for root in roots),
+    )
 
 
-def _of_dataset(dataset: Any, name: str | None, media_dir: str | Path | None) -> Corpus:
+def _of_dataset(
+    dataset: Any, name: str | None, media_dir: str | Path | None, media_roots: Sequence[str | Path] | None
+) -> Corpus:
     rows = open_hub(dataset)
-    config = _said(SourceConfig(name="dataset", file=Path(rows.name)), name, media_dir)
+    # It is open: its name is no file's.
+    config = _settled(SourceConfig(name="dataset", file=Path(rows.name), hub=True), name, media_dir, media_roots)
     return Corpus.of([Source(config=config, file=rows)])
 
 
@@ -190,6 +209,13 @@ def open_source(config: SourceConfig, *, cache: Cache = True) -> Source:
         refuse_locked(config.file)
     file = _open_hub(config) if config.hub or config.file.is_dir() else _open_file(config.file, cache)
     ratio = config.sample_ratio if config.num_samples is None else config.num_samples / max(1, len(file))
+    if ratio > MOST_OFTEN:
+        raise ConfigError(
+            found=f"num_samples {config.num_samples:,} of {len(file):,} rows",
+            wanted=f"at most {MOST_OFTEN * len(file):,}, each row {MOST_OFTEN:,} times",
+            consequence="nothing was read",
+            where=config.name,
+        )
     source = Source(config=config, file=file, chosen=choose(len(file), ratio))
     if ratio and len(file) and not len(source):
         logger.warning("%s: a share of %g of its %d rows is none of them", config.name, ratio, len(file))

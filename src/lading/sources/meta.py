@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,8 +22,9 @@ from lading.sources.dataset_info import is_dataset_info, translated
 from lading.sources.json_array import load_json
 
 PLACES = ("file_name", "hf_hub_url")
+LISTS = ("media_roots",)
 TEXTS = ("media_dir", "format", "subset", "split", "folder")
-OPTIONS = (*PLACES, *TEXTS, "columns", "tags", "sample_ratio", "num_samples")
+OPTIONS = (*PLACES, *TEXTS, *LISTS, "columns", "tags", "sample_ratio", "num_samples")
 MEDIA = ("images", "videos", "audios")
 COLUMNS = (
     *("messages", *MEDIA, "system", "tools"),
@@ -31,6 +32,8 @@ COLUMNS = (
     *("question", "answer", "texts"),
 )
 """Columns that a source may have under another name; what each is called here."""
+MOST_OFTEN = 1000
+"""How often the rows of a source may be used in an epoch."""
 TAGS = (
     *("role_tag", "content_tag"),
     *("user_tag", "assistant_tag", "function_tag", "system_tag", "tool_tag", "observation_tag"),
@@ -56,6 +59,8 @@ class SourceConfig:
     columns: Mapping[str, str] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     media_dir: Path | None = None
+    media_roots: tuple[Path, ...] = ()
+    """Folders below which media must lie, links followed; none: wherever they are."""
     sample_ratio: float = 1.0
     num_samples: int | None = None
     """How many samples are used, whatever their ratio."""
@@ -91,13 +96,26 @@ def _problems(name: str, entry: object) -> list[str]:
     problems += _unknown(name, "column", entry.get("columns", {}), COLUMNS)
     problems += _unknown(name, "tag", entry.get("tags", {}), TAGS)
     ratio = entry.get("sample_ratio", 1.0)
-    if not isinstance(ratio, (int, float)) or isinstance(ratio, bool) or not 0 <= ratio < math.inf:
-        problems.append(f"{name}: sample_ratio {ratio!r} where a number from 0 up belongs")
+    if not isinstance(ratio, (int, float)) or isinstance(ratio, bool) or not 0 <= ratio <= MOST_OFTEN:
+        problems.append(f"{name}: sample_ratio {ratio!r} where a number from 0 to {MOST_OFTEN:,} belongs")
     count = entry.get("num_samples")
     if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 0):
         problems.append(f"{name}: num_samples {count!r} where a whole number from 0 up belongs")
     wrong = [option for option in TEXTS if not isinstance(entry.get(option), (str, NoneType))]
-    return [*problems, *(f"{name}: {option} {entry[option]!r} where a name belongs" for option in wrong)]
+    problems += [f"{name}: {option} {entry[option]!r} where a name belongs" for option in wrong]
+    wrong = [option for option in LISTS if not _names(entry.get(option, []))]
+    return [*problems, *(f"{name}: {option} {entry[option]!r} where a list of folders belongs" for option in wrong)]
+
+
+def _names(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) and one for one in value)
+
+
+def media_places(config: SourceConfig, folder: Path) -> dict[str, Any]:
+    """A source's media folder and roots, as a meta file in this folder names them."""
+    seen = {"media_dir": os.path.relpath(config.media_dir, folder)} if config.media_dir is not None else {}
+    roots = [os.path.relpath(root, folder) for root in config.media_roots]
+    return {**seen, **({"media_roots": roots} if roots else {})}
 
 
 def _no_place(name: str, entry: Mapping[str, Any]) -> str:
@@ -133,6 +151,7 @@ def _config(name: str, entry: Mapping[str, Any], folder: Path) -> SourceConfig:
         columns=dict(entry.get("columns", {})),
         tags=dict(entry.get("tags", {})),
         media_dir=folder / media_dir if media_dir else None,
+        media_roots=tuple(folder / root for root in entry.get("media_roots", ())),
         sample_ratio=float(entry.get("sample_ratio", 1.0)),
         num_samples=entry.get("num_samples"),
     )

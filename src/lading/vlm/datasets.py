@@ -167,6 +167,7 @@ def make_meta_dataset(
     *,
     lazy: bool = False,
     strict: bool = True,
+    media_roots: Sequence[str | Path] | None = None,
     **kwargs: Any,
 ) -> _ExamplesWithStats | Examples:
     """The data sets of a meta file as one list of examples, with `.stats`.
@@ -178,14 +179,15 @@ def make_meta_dataset(
 
     `lazy` gives the same examples as a sequence over the memory-mapped files: nothing is parsed before it is asked for.
     A row that cannot be used is raised at once, with its place; with `strict=False` it is left out, logged by name and
-    counted in `stats["n_dropped"]`. `split` is unused, like further arguments, which are warned about.
+    counted in `stats["n_dropped"]`. With `media_roots`, media must lie below these folders. `split` is unused, like
+    further arguments, which are warned about.
     """
     del split
-    _warn_about_unknown(kwargs, ("lazy", "strict"), "make_meta_dataset")
+    _warn_about_unknown(kwargs, ("lazy", "strict", "media_roots"), "make_meta_dataset")
     if dataset_names is not None and not dataset_names:
         raise ConfigError(found="an empty list of data set names", wanted="names, or None for all of them")
     names = [dataset_names] if isinstance(dataset_names, str) else dataset_names
-    mixture = open_mixture(path_or_dataset, names, *own_share(shard_data, rank, world_size))
+    mixture = open_mixture(path_or_dataset, names, *own_share(shard_data, rank, world_size), media_roots)
     if lazy:
         return mixture.examples
     loaded = load(mixture, strict=strict)

@@ -6,6 +6,7 @@
 | `turns` | order and emptiness of turns |
 | `words` | what stands in the text |
 | `columns` | columns that nobody reads |
+| `places` | where the files of media lie |
 | `media`, `signatures` | one medium: its header, its edges, its name |
 | `exact` | what a processor makes of it |
 """
@@ -14,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from lading.doctor.checks import columns, turns
+from lading.doctor.checks import columns, places, turns
 from lading.doctor.kinds import Problem
 from lading.doctor.reading import Read
 
 Check = Callable[[Read], Iterator[Problem]]
 
-CHECKS: tuple[Check, ...] = (turns.order, turns.emptiness, columns.unread)
+CHECKS: tuple[Check, ...] = (turns.order, turns.emptiness, columns.unread, places.outside_media_folder)
 """Checks of what a row says. `words` is beside them: it wants to know the markers."""

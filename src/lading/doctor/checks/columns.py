@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lading.conversation.layout import MEDIA_COLUMNS, MESSAGE_COLUMNS
-from lading.doctor.checks.signatures import EXTENSIONS, HEAD, MEDIUM, content_of
+from lading.doctor.checks.signatures import EXTENSIONS
 from lading.doctor.kinds import Problem
 from lading.doctor.reading import Read, shown
 from lading.fields import MediaKind
+from lading.media.content import HEAD, MEDIUM, content_of
 
 USUAL: Mapping[str, MediaKind] = {name: kind for kind, names in MEDIA_COLUMNS.items() for name in names}
 """Columns that are read for media, if a format reads any."""

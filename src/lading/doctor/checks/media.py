@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from lading.doctor.checks.signatures import HEAD, MEDIUM, content_of, promised, seems_cut
+from lading.doctor.checks.signatures import promised, seems_cut
 from lading.doctor.digests import content_digest
 from lading.doctor.kinds import Problem
 from lading.doctor.reading import CORRUPT, kind_of, said
 from lading.errors import Reason, SkipSample
 from lading.fields import MediaKind
 from lading.media import audio, image, measure, video
+from lading.media.allowed import open_picture
+from lading.media.content import HEAD, MEDIUM, content_of
 from lading.media.opening import name_of, readable
 from lading.records import AudioSize, ImageSize, MediaPart, Size, VideoSize
 
@@ -163,9 +165,7 @@ def _decoded(opened: Opened, cut: str, decode: Callable[[], object]) -> Iterator
 
 def _odd(part: MediaPart) -> Iterator[Problem]:
     """What of a whole picture the model does not see as its author does."""
-    from PIL import Image
-
-    with Image.open(readable(part)) as picture:
+    with open_picture(part, readable(part)) as picture:
         if picture.mode.startswith("I") or picture.mode == "F":
             yield Problem("deep_picture", f"{name_of(part)} of Pillow's mode {picture.mode}")
         if _moves(picture):
@@ -192,7 +192,7 @@ def _frames(part: MediaPart, *, deep: bool) -> Verdict:
     assert isinstance(part.reference, tuple)
     found: dict[str, Problem] = {}
     for frame in part.reference:
-        for problem in _stored(MediaPart(kind="image", reference=frame), deep=deep).problems:
+        for problem in _stored(MediaPart(kind="image", reference=frame, roots=part.roots), deep=deep).problems:
             found.setdefault(problem.kind, problem)
     if found:
         return Verdict(problems=tuple(found.values()))

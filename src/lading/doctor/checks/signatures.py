@@ -1,60 +1,23 @@
-"""What a file is, by its first bytes and by its name; and whether its end is missing, by its last bytes."""
+"""What a file should be, by its name; and whether its end is missing, by its last bytes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import BinaryIO
 
-from lading.fields import MediaKind
-
-HEAD = 512
-"""Bytes that tell what a file is."""
-
 EXTENSIONS: Mapping[str, str] = {
     **dict.fromkeys(("jpg", "jpeg", "jpe", "jfif"), "jpeg"),
     **dict.fromkeys(("tif", "tiff"), "tiff"),
     **dict.fromkeys(("mp4", "m4v", "mov", "m4a", "3gp"), "mp4"),
     **dict.fromkeys(("mkv", "webm"), "matroska"),
-    **{name: name for name in ("png", "gif", "webp", "bmp", "avi", "wav", "flac", "ogg", "mp3")},
+    **dict.fromkeys(("ppm", "pgm", "pbm", "pnm"), "ppm"),
+    **dict.fromkeys(("jp2", "j2k", "jpx"), "jpeg2000"),
+    **dict.fromkeys(("wmv", "asf"), "asf"),
+    **dict.fromkeys(("mpg", "mpeg"), "mpeg"),
+    **dict.fromkeys(("aif", "aiff"), "aiff"),
+    **{name: name for name in ("png", "gif", "webp", "bmp", "avif", "avi", "flv", "wav", "flac", "ogg", "mp3")},
 }
 """What a file should be, by the end of its name."""
-
-MEDIUM: Mapping[str, MediaKind] = {
-    **dict.fromkeys(("jpeg", "png", "gif", "webp", "bmp", "tiff"), "image"),
-    **dict.fromkeys(("mp4", "matroska", "avi"), "video"),
-    **dict.fromkeys(("wav", "flac", "ogg", "mp3"), "audio"),
-}
-
-_STARTS: tuple[tuple[bytes, str], ...] = (
-    (b"\xff\xd8\xff", "jpeg"),
-    (b"\x89PNG\r\n\x1a\n", "png"),
-    (b"GIF8", "gif"),
-    (b"BM", "bmp"),
-    (b"II*\0", "tiff"),
-    (b"MM\0*", "tiff"),
-    (b"\x1aE\xdf\xa3", "matroska"),
-    (b"fLaC", "flac"),
-    (b"OggS", "ogg"),
-    (b"ID3", "mp3"),
-    (b"%PDF", "a PDF"),
-    (b"version https://git-lfs", "a Git LFS pointer (run git lfs pull)"),
-)
-_IN_RIFF = {b"WEBP": "webp", b"AVI ": "avi", b"WAVE": "wav"}
-
-
-def content_of(head: bytes) -> str | None:
-    r"""What a file is, by its first bytes; `None` where they do not tell.
-
-    >>> content_of(b"\xff\xd8\xff\xe0"), content_of(b"RIFF....WEBP"), content_of(b"<!DOCTYPE html>"), content_of(b"?")
-    ('jpeg', 'webp', 'an HTML page', None)
-    """
-    if head[:4] == b"RIFF":
-        return _IN_RIFF.get(head[8:12])
-    if head[4:8] == b"ftyp":
-        return "mp4" if head[8:12] not in (b"avif", b"heic", b"heix", b"mif1", b"avis") else None
-    if head.lstrip()[:9].lower().startswith((b"<!doctype", b"<html")):
-        return "an HTML page"
-    return next((name for start, name in _STARTS if head.startswith(start)), None)
 
 
 def promised(name: str) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -21,7 +20,7 @@ from lading.progress import task
 from lading.records import COLUMNS, Length, LengthTable
 from lading.sources.corpus import Corpus, Source
 from lading.sources.file_names import file_names
-from lading.sources.meta import SourceConfig
+from lading.sources.meta import SourceConfig, media_places
 
 META = "meta.json"
 
@@ -63,11 +62,9 @@ def _refuse_own_files(corpus: Corpus, copies: set[Path]) -> None:
 
 
 def _entry(config: SourceConfig, layout: Layout, name: str, folder: Path) -> dict[str, Any]:
-    # Paths without a folder are seen from where the program is started, and the copy's are no others.
-    where = {"media_dir": os.path.relpath(config.media_dir, folder)} if config.media_dir is not None else {}
     # No share is named: the copy is the share, and a share of it would be another.
     read = {"columns": dict(config.columns), "tags": dict(config.tags), "format": layout.format}
-    return {"file_name": name, **read, **where}
+    return {"file_name": name, **read, **media_places(config, folder)}
 
 
 def _no_json(where: str, value: object) -> Any:

@@ -43,6 +43,7 @@ ASKED_AGAIN = frozenset(
     (
         Reason.MISSING_MEDIA,
         Reason.CORRUPT_MEDIA,
+        Reason.OUTSIDE_MEDIA_ROOTS,
         Reason.DECODE_TIMEOUT,
         Reason.IMPOSSIBLE_SHAPE,
         Reason.UNEXPECTED_ERROR,

@@ -52,6 +52,8 @@ def source_facts(source: Source, layout: Layout, *, timed: bool = True) -> dict[
         "columns": dict(layout.columns),
         "tags": dict(layout.tags),
         "media_dir": os.path.relpath(folder, source.config.file.parent) if folder else None,
+        # Only where there are some: what was counted before anybody could name any is counted still.
+        **({"media_roots": list(layout.media_roots)} if layout.media_roots else {}),
     }
 
 

@@ -1,0 +1,149 @@
+"""What a row names is opened only as a usual picture, clip or sound, and no other file with it."""
+
+import os
+import wave
+from pathlib import Path
+from subprocess import CalledProcessError
+
+import av
+import pytest
+from PIL import Image
+
+from lading import media
+from lading.errors import SkipSample
+from lading.media import audio, image, video
+from lading.media.allowed import CODECS, PICTURES
+from lading.media.content import content_of
+from lading.records import ImageSize, MediaPart
+from lading.toy.drawing import draw_clip, draw_picture
+
+EPS = b"""%!PS-Adobe-3.0 EPSF-3.0
+%%BoundingBox: 0 0 20 20
+%%EndComments
+0 0 20 20 rectfill
+showpage
+%%EOF
+"""
+
+
+@pytest.fixture
+def ghostscript(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program named `gs` first on the PATH; the file it writes when it is started."""
+    mark, program = tmp_path / "started", tmp_path / "bin" / "gs"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho started >> {mark}\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    return mark
+
+
+def refusal(kind: str, reference: object, look: object) -> SkipSample:
+    with pytest.raises(SkipSample) as caught:
+        look(MediaPart(kind=kind, reference=reference))  # type: ignore[operator, arg-type]
+    return caught.value
+
+
+def test_a_picture_starts_no_program(tmp_path: Path, ghostscript: Path) -> None:
+    """PostScript in a file that is named like a photograph: Pillow by itself starts what is called `gs`."""
+    path = tmp_path / "cat.jpg"
+    path.write_bytes(EPS)
+    for reference in (str(path), EPS):
+        for look in (media.measure, image.decode, image.pixels):
+            skip = refusal("image", reference, look)
+            assert (skip.reason, "PostScript" in skip.found) == ("format_not_allowed", True)
+    assert not ghostscript.exists()
+    with pytest.raises((OSError, CalledProcessError)), Image.open(path) as picture:
+        picture.load()
+    assert ghostscript.exists(), "the stand-in was never in the way of Pillow: this test could not fail"
+
+
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "JPEG2000", "AVIF"])
+def test_usual_pictures_are_opened(tmp_path: Path, form: str) -> None:
+    Image.init()
+    if form not in Image.SAVE:
+        pytest.skip(f"this Pillow writes no {form}")
+    path = tmp_path / "picture.bin"
+    Image.new("RGB", (40, 30), (200, 100, 50)).save(path, form)
+    assert media.measure(MediaPart(kind="image", reference=str(path))) == ImageSize(height=30, width=40)
+    assert image.decode(MediaPart(kind="image", reference=path.read_bytes())).size == (40, 30)
+    assert form in PICTURES
+
+
+@pytest.mark.parametrize("form", ["PCX", "TGA", "ICO", "SGI", "XBM", "PDF"])
+def test_other_pictures_are_refused(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "picture.png"
+    Image.new("1" if form == "XBM" else "RGB", (40, 30)).save(path, form)
+    assert refusal("image", str(path), media.measure).reason in ("corrupt_media", "format_not_allowed")
+
+
+def test_a_playlist_opens_no_other_file(tmp_path: Path) -> None:
+    draw_clip(tmp_path / "secret.mp4", "red", "circle", frames=6)
+    playlists = {
+        "hls.mp4": "#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:9,\nsecret.mp4\n#EXT-X-ENDLIST\n",
+        "hls.m3u8": "#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:9,\nsecret.mp4\n#EXT-X-ENDLIST\n",
+        "list.mp4": "ffconcat version 1.0\nfile secret.mp4\n",
+        "dash.mp4": '<MPD xmlns="urn:mpeg:dash:schema:mpd:2011"><Period/></MPD>',
+    }
+    for name, text in playlists.items():
+        (tmp_path / name).write_text(text)
+        skip = refusal("video", str(tmp_path / name), media.measure)
+        assert skip.reason == "format_not_allowed", name
+        assert "playlist" in skip.found or "list of files" in skip.found
+    with av.open(str(tmp_path / "list.mp4"), format="concat") as opened:
+        assert opened.streams.video, "FFmpeg did not follow the list by itself: this test could not fail"
+    assert media.measure(MediaPart(kind="video", reference=str(tmp_path / "secret.mp4"))).frames  # type: ignore[union-attr]
+
+
+def test_a_picture_is_no_clip_and_a_clip_is_no_picture(tmp_path: Path) -> None:
+    draw_clip(tmp_path / "clip.mp4", "red", "circle", frames=6)
+    draw_picture(tmp_path / "picture.png", "red", "circle", width=40, height=30)
+    assert refusal("video", str(tmp_path / "picture.png"), media.measure).reason == "format_not_allowed"
+    assert refusal("image", str(tmp_path / "clip.mp4"), media.measure).reason == "format_not_allowed"
+    assert refusal("audio", str(tmp_path / "clip.mp4"), media.measure).reason == "format_not_allowed"
+
+
+def test_a_codec_that_is_not_used_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "old.avi"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("cinepak", rate=5)
+        stream.width, stream.height, stream.pix_fmt = 32, 32, "rgb24"
+        for _ in range(3):
+            container.mux(stream.encode(av.VideoFrame(32, 32, "rgb24")))
+        container.mux(stream.encode(None))
+    assert "cinepak" not in CODECS
+    for look in (media.measure, lambda part: video.decode(part, [0])):
+        skip = refusal("video", str(path), look)
+        assert (skip.reason, "cinepak" in skip.found) == ("format_not_allowed", True)
+
+
+def test_sounds_are_told_by_their_first_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "talk.mp3"
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(8000)
+        file.writeframes(bytes(1600))
+    assert audio.measure(MediaPart(kind="audio", reference=str(path))).samples == 800
+    path.write_bytes(b"#EXTM3U\nother.wav\n")
+    assert refusal("audio", str(path), media.measure).reason == "format_not_allowed"
+
+
+@pytest.mark.parametrize(
+    ("head", "found"),
+    [
+        (b"\xff\xfb\x90\x00", "mp3"),
+        (bytes(100) + b"\xff\xf3\x40\x00", "mp3"),
+        (b"\xff\xf1\x50\x80", None),
+        (b"\x00\x00\x00\x18ftypheic", "an HEIC picture"),
+        (b"\x00\x00\x00\x18ftypavif", "avif"),
+        (b"\x00\x00\x00\x14ftypqt  ", "mp4"),
+        (b"G" + bytes(187) + b"G", "mpegts"),
+        (b"FORM\x00\x00\x00\x00AIFF", "aiff"),
+        (b"P6\n3 2\n255\n", "ppm"),
+        (b"P60 is a road", None),
+        (b"\xef\xbb\xbf<?xml version='1.0'?>", "XML (an SVG drawing, say)"),
+        (b"", None),
+    ],
+)
+def test_first_bytes(head: bytes, found: str | None) -> None:
+    assert content_of(head) == found
