@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from lading.collate import collate_packs, collate_samples
 from lading.collate.masks import additive, block_causal, cumulative_lengths
 from lading.errors import ConfigError, UnknownName
+from lading.family import ATTENTIONS, Attention
 from lading.loader import Samples
 from lading.materialise import build_pack
+from lading.microbatch import cut_batch
 from lading.records import Encoded, Pack
 
 
@@ -52,7 +54,7 @@ def test_rows_are_padded_and_media_follow(toy_samples: Samples, packs: list[Pack
     assert (batch.tensor("labels")[row, short.length :] == -100).all()
     assert batch.tensor("position_ids").shape == (4, *ids.shape)
     assert batch.tensor("position_ids")[0, row, short.length] == 0, "padding is a document of its own"
-    assert batch["attention_mask"] is None
+    assert "attention_mask" not in batch
     assert batch["use_cache"] is False
     pixels = [pack.tensors["pixel_values"] for pack in packs if "pixel_values" in pack.tensors]
     assert torch.equal(batch.tensor("pixel_values"), torch.cat(pixels))
@@ -87,12 +89,22 @@ def test_what_cannot_be_collated_is_said(toy_samples: Samples, packs: list[Pack]
         collate_samples(packs, fields=fields, pad_token=0)
 
 
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_no_name_stands_for_nothing(toy_samples: Samples, packs: list[Pack], attention: Attention) -> None:
+    """Whoever asks `"attention_mask" in batch` goes on to use it."""
+    fields = toy_samples.border.family.table
+    batch = collate_packs(packs, fields=fields, pad_token=0, attention=attention)
+    assert ("attention_mask" in batch) == (attention == "mask")
+    for inputs in (batch.inputs, *(piece.inputs for piece in cut_batch(batch, 2, fields=fields))):
+        assert [name for name, value in inputs.items() if value is None] == []
+
+
 def test_a_batch_moves_whole(toy_samples: Samples, packs: list[Pack]) -> None:
     batch = collate_packs(packs, fields=toy_samples.border.family.table, pad_token=0)
     moved = batch.to("meta")
     assert set(moved.keys()) == set(batch.keys())
     assert moved.tensor("input_ids").device.type == "meta"
-    assert moved["attention_mask"] is None
+    assert "attention_mask" not in moved
     assert moved["use_cache"] is False
     with pytest.raises(KeyError, match="not a tensor"):
         batch.tensor("use_cache")

@@ -58,7 +58,6 @@ def inputs() -> dict[str, Any]:
     return {
         "input_ids": torch.tensor([[1, 2]]),
         "use_cache": False,
-        "attention_mask": None,
         "pixel_values": bytes_of(4, 12),
         "pixel_values_videos": bytes_of(6, 24),
     }

@@ -60,7 +60,7 @@ def test_masks_of_every_kind_say_the_same(packs: list[dict[str, Any]]) -> None:
     )
     assert torch.equal(sees, dense[:, 0, ::11])
     lengths = neat_packed_vlm_collater(packs, attn_implementation="cu_seqlens")
-    assert lengths["attention_mask"] is None
+    assert "attention_mask" not in lengths
     flat = (index + torch.arange(rows)[:, None] * 1000).flatten()
     assert lengths["cu_seq_lens_q"].tolist() == [0, *((flat.diff() != 0).nonzero().flatten() + 1).tolist(), len(flat)]
     assert lengths["max_length_q"] == lengths["cu_seq_lens_q"].diff().max()

@@ -25,7 +25,7 @@ def collate_packs(
 ) -> Batch:
     """A batch of packs, [B, S], padded to `length` or to the longest.
 
-    With `attention="positions"` there is no mask at all: transformers finds the documents from positions that restart,
+    With `attention="positions"` there is no mask, nor its name: transformers finds the documents from positions that restart,
     as long as no cache is made (`use_cache=False`, which the batch carries: with a cache the documents would see each
     other, silently). With `"mask"` the batch has an additive [B, 1, S, S] mask, right for `sdpa` and `eager` alike; for
     a model whose `layers` see differently, one for each kind of layer, by name. With `"varlen"` it has, besides the
@@ -46,7 +46,7 @@ def collate_packs(
             "shift_labels": tokens["labels"],
             # The plain positions in front of three-way ones only mark documents; a mask does that by itself.
             "position_ids": positions[1:] if masked and positions.ndim == 3 else positions,
-            "attention_mask": _masks(documents, tokens, layers) if masked else None,
+            **({"attention_mask": _masks(documents, tokens, layers)} if masked else {}),
             "use_cache": False,
             **(document_borders(documents) if attention == "varlen" else {}),
             **join_media(packs, fields=fields),

@@ -132,4 +132,4 @@ def _masks(
         return {"attention_mask": additive(block_causal(documents))}
     if implementation == "flex_attention":
         return {"attention_mask": flex_mask(documents)}
-    return {"attention_mask": None, **document_borders(documents)}
+    return {**document_borders(documents)}

@@ -23,7 +23,7 @@ def cut_batch(batch: Batch, pieces: int, *, fields: Mapping[str, Field]) -> list
     media = chunk_documents(tensors, batch.rows, pieces, fields)
     tokens = cut_rows({name: value for name, value in tensors.items() if name not in media}, sizes, fields)
     masks = _masks(batch, sizes)
-    constants = {name: value for name, value in batch.inputs.items() if value is None or isinstance(value, int)}
+    constants = {name: value for name, value in batch.inputs.items() if isinstance(value, int)}
     own = [{name: parts[piece] for name, parts in media.items() if parts[piece] is not None} for piece in range(pieces)]
     return [
         Microbatch(inputs={**constants, **token_part, **mask_part, **borders, **media_part}, rows=rows)

@@ -15,7 +15,7 @@ from lading.records.samples import SampleKey
 if TYPE_CHECKING:
     from torch import Tensor, device
 
-    Input = Tensor | Mapping[str, Tensor] | bool | int | None
+    Input = Tensor | Mapping[str, Tensor] | bool | int
     """What a model is fed under one name; a mapping holds masks by the kind of layer they are for."""
 
 
@@ -65,7 +65,9 @@ class Pack:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Batch:
-    """What the model is fed: `model(**batch)`. Law: `rows` names the documents of every row, in order."""
+    """What the model is fed: `model(**batch)`. Law: `rows` names the documents of every row, in order, and no name
+    stands for nothing: what there is not (a mask, where positions do without) is not among the inputs.
+    """
 
     inputs: Mapping[str, Input]
     rows: tuple[tuple[Document, ...], ...]
@@ -104,7 +106,7 @@ class Batch:
     def tensor(self, name: str) -> Tensor:
         """One input that is known to be a tensor."""
         value = self.inputs[name]
-        if value is None or isinstance(value, (int, Mapping)):
+        if isinstance(value, (int, Mapping)):
             raise KeyError(f"{name} is not a tensor in this batch")
         return value
 
@@ -135,7 +137,7 @@ def _is_bytes(value: Input) -> bool:
 
 
 def _changed(value: Input, change: Callable[[Tensor], Tensor]) -> Input:
-    if value is None or isinstance(value, int):
+    if isinstance(value, int):
         return value
     if isinstance(value, Mapping):
         return {name: change(tensor) for name, tensor in value.items()}
