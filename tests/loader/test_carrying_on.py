@@ -135,7 +135,7 @@ def test_states_of_all_ranks_know_all_failures(tmp_path: Path) -> None:
 def test_a_damaged_plan_is_noticed_before_the_first_step(toy_meta: Path, tmp_path: Path) -> None:
     save_plan(Loader(toy_meta, TOY, pack_size=300).plan, tmp_path / "x")
     content = bytearray((tmp_path / "x").read_bytes())
-    header = content.index(b"\n", len(b"lading plan 3\n") + 1)
+    header = content.index(b"\n", len(b"lading plan 4\n") + 1)
     content[(header // 64 + 1) * 64] ^= 1
     (tmp_path / "x").write_bytes(content)
     with pytest.raises(ConfigError, match="damaged"):

@@ -1,3 +1,5 @@
+import json
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -5,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lading import plain
 from lading.errors import ConfigError, Reason
 from lading.plan import make_plan, plan_stats
 from lading.plan.file import load_plan, save_plan
@@ -99,7 +102,7 @@ def test_a_plan_file_is_compact(tmp_path: Path) -> None:
 def test_a_damaged_plan_file_is_noticed(tmp_path: Path) -> None:
     save_plan(make_plan(table([5, 6, 7]), pack_size=12), tmp_path / "x")
     content = bytearray((tmp_path / "x").read_bytes())
-    header = content.index(b"\n", len(b"lading plan 3\n") + 1)
+    header = content.index(b"\n", len(b"lading plan 4\n") + 1)
     content[(header // 64 + 1) * 64] ^= 1
     (tmp_path / "x").write_bytes(content)
     with pytest.raises(ConfigError, match="damaged"):
@@ -109,6 +112,51 @@ def test_a_damaged_plan_file_is_noticed(tmp_path: Path) -> None:
         load_plan(tmp_path / "x")
     with pytest.raises(ConfigError, match="cannot be read"):
         load_plan(tmp_path / "nowhere")
+
+
+def test_every_damaged_byte_of_a_plan_file_is_noticed(tmp_path: Path) -> None:
+    plan = make_plan(table([5, 6, 7, 3, 40]), pack_size=12, world_size=2)
+    save_plan(plan, tmp_path / "whole")
+    whole = (tmp_path / "whole").read_bytes()
+    for place in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << place % 8
+        (tmp_path / "x").write_bytes(damaged)
+        with suppress(ConfigError):
+            loaded = load_plan(tmp_path / "x", check=True)
+            # What fills up to the next array is nobody's.
+            assert same(plan, loaded)
+            assert loaded.order.tolist() == plan.order.tolist()
+            assert loaded.too_long.tolist() == plan.too_long.tolist()
+    for length in range(0, len(whole) - 8, 7):
+        (tmp_path / "x").write_bytes(whole[:length])
+        with pytest.raises(ConfigError):
+            load_plan(tmp_path / "x")
+
+
+@pytest.mark.parametrize("value", [None, "", "<f8", "O", -1, 10**30, 1.5, True, [], {}, [-1], [10**12]])
+def test_a_forged_header_is_refused_by_name(tmp_path: Path, value: object) -> None:
+    """Its digest made anew: types and places must be right all the same."""
+    save_plan(make_plan(table([5, 6, 7]), pack_size=12), tmp_path / "whole")
+    magic, header, rest = (tmp_path / "whole").read_bytes().split(b"\n", 2)
+    told = json.loads(header)
+    names = [(name,) for name in told if name != "digests"]
+    names += [("arrays", name) for name in told["arrays"]]
+    names += [("arrays", name, fact) for name in told["arrays"] for fact in ("type", "shape", "offset")]
+    for path in names:
+        forged = json.loads(header)
+        inner = forged
+        for name in path[:-1]:
+            inner = inner[name]
+        inner[path[-1]] = value
+        digests = forged.pop("digests")
+        forged["digests"] = {**digests, "header": plain.digest(forged)}
+        (tmp_path / "x").write_bytes(b"\n".join([magic, json.dumps(forged).encode(), rest]))
+        if isinstance(value, str) and path[0] in ("algorithm", "placing", "lengths"):
+            load_plan(tmp_path / "x")
+            continue
+        with pytest.raises(ConfigError):
+            load_plan(tmp_path / "x")
 
 
 def test_a_file_that_is_no_plan_is_refused(tmp_path: Path) -> None:

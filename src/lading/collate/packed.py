@@ -25,11 +25,11 @@ def collate_packs(
 ) -> Batch:
     """A batch of packs, [B, S], padded to `length` or to the longest.
 
-    With `attention="positions"` there is no mask, nor its name: transformers finds the documents from positions that restart,
-    as long as no cache is made (`use_cache=False`, which the batch carries: with a cache the documents would see each
-    other, silently). With `"mask"` the batch has an additive [B, 1, S, S] mask, right for `sdpa` and `eager` alike; for
-    a model whose `layers` see differently, one for each kind of layer, by name. With `"varlen"` it has, besides the
-    positions, the borders of the documents of all rows, by the names that transformers gives them.
+    With `attention="positions"` there is no mask, nor its name: transformers finds the documents from positions that
+    restart, as long as no cache is made (`use_cache=False`, which the batch carries: with a cache the documents would
+    see each other, silently). With `"mask"` the batch has an additive [B, 1, S, S] mask, right for `sdpa` and `eager`
+    alike; for a model whose `layers` see differently, one for each kind of layer, by name. With `"varlen"` it has,
+    besides the positions, the borders of the documents of all rows, by the names that transformers gives them.
 
     Labels were shifted when the packs were built; the batch carries them as `labels` and as `shift_labels`, which
     tells transformers not to shift again.

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lading import plain
 from lading.errors import ConfigError
 from lading.loader.config import LoaderConfig
 from lading.loader.planning import Planning
@@ -16,7 +17,9 @@ from lading.plan.costs import pack_costs, vision_costs
 from lading.plan.fingerprint import costs_fingerprint, lengths_fingerprint, plan_fingerprint
 from lading.records import Dropped, PackPlan
 
-VERSION = 2
+VERSION = 3
+UNSEALED = 2
+"""The version before: its states are read, too, and have no digest of themselves."""
 
 DIGESTS: Mapping[str, str] = {
     "lengths": "lengths of samples: other data or media, another processor or setting of it, or another too_long",
@@ -43,7 +46,6 @@ class Cursor:
     """Whether the epoch has no steps left, whatever became of its last packs."""
     dropped: tuple[Dropped, ...] = ()
     """What failed on the way here: the ledger of the run that carries on must know it."""
-    version: int = VERSION
 
     @classmethod
     def of(cls, plan: PackPlan, corpus: Mapping[str, str]) -> Cursor:
@@ -52,9 +54,9 @@ class Cursor:
         return cls(epoch=plan.epoch, stretches=(), plan=plan_fingerprint(plan), made_of=made)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for a checkpoint."""
-        return {
-            "version": self.version,
+        """As plain values, for a checkpoint, with a digest of them: damage must not pass for another step."""
+        state = {
+            "version": VERSION,
             "epoch": self.epoch,
             "stretches": [asdict(stretch) for stretch in self.stretches],
             "plan": self.plan,
@@ -62,6 +64,7 @@ class Cursor:
             "over": self.over,
             "dropped": [entry.to_dict() for entry in self.dropped],
         }
+        return {**state, "digest": plain.digest(state)}
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Cursor:
@@ -69,21 +72,34 @@ class Cursor:
         if not isinstance(state, Mapping):
             _refuse_no_states(state)
             return _joined([cls.from_dict(one) for one in state])
-        if set(state) != set(cls.__slots__) or state["version"] != VERSION:
+        version = plain.whole(state.get("version"), "the version of a state")
+        if version not in (VERSION, UNSEALED):
+            raise plain.refused(version, "the version of a state", f"{VERSION}, as state_dict() gives it")
+        names = ("version", "epoch", "stretches", "plan", "made_of", "over", "dropped")
+        known = plain.named(state, "a state", names if version == UNSEALED else (*names, "digest"))
+        made_of = plain.named(known["made_of"], "made_of")
+        cursor = cls(
+            epoch=plain.whole(known["epoch"], "epoch"),
+            stretches=tuple(
+                Stretch.from_dict(stretch, f"stretch {number}")
+                for number, stretch in enumerate(plain.listed(known["stretches"], "stretches"))
+            ),
+            plan=plain.text(known["plan"], "plan"),
+            made_of={name: _fact(value, f"made_of: {name}") for name, value in made_of.items()},
+            over=plain.flag(known["over"], "over"),
+            dropped=tuple(
+                Dropped.from_dict(entry, f"dropped sample {number}")
+                for number, entry in enumerate(plain.listed(known["dropped"], "dropped"))
+            ),
+        )
+        if version != UNSEALED and cursor.to_dict()["digest"] != known["digest"]:
             raise ConfigError(
-                found=f"a state of version {state.get('version')} with {', '.join(state)}",
-                wanted=f"one of version {VERSION}, as state_dict() gives it",
-                consequence="nothing was loaded",
+                found="a state that is not what state_dict() gave",
+                wanted=f"one with the digest {known['digest']!r}",
+                consequence="it was damaged or changed, and may point to another step; nothing was loaded",
                 where="load_state_dict",
             )
-        return cls(
-            epoch=state["epoch"],
-            stretches=tuple(Stretch(**stretch) for stretch in state["stretches"]),
-            plan=state["plan"],
-            made_of=state["made_of"],
-            over=state["over"],
-            dropped=tuple(Dropped.from_dict(entry) for entry in state["dropped"]),
-        )
+        return cursor
 
     def beyond(self, steps: int) -> ConfigError:
         """What is wrong with a cursor that points behind its plan's last step."""
@@ -97,6 +113,8 @@ class Cursor:
     def check(self, here: Cursor) -> None:
         """Refuse a cursor into another plan or corpus than that of the cursor here, and say what differs."""
         if (self.plan, self.made_of) == (here.plan, here.made_of):
+            for entry in self.dropped:
+                plain.whole(entry.key.index, "the number of a dropped sample", most=int(here.made_of["samples"]) - 1)
             return
         raise ConfigError(
             found="a cursor of another plan: "
@@ -105,6 +123,10 @@ class Cursor:
             consequence="samples would be skipped or repeated; nothing was loaded",
             where="load_state_dict",
         )
+
+
+def _fact(value: Any, place: str) -> int | str:
+    return value if isinstance(value, str) else plain.whole(value, place)
 
 
 def _refuse_no_states(states: object) -> None:

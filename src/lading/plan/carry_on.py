@@ -12,13 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lading import plain
 from lading.errors import ConfigError
 from lading.plan.order import Placed, order_packs, order_random
 from lading.records import PackPlan
+
+MOST_RANKS = 10_000_000
+"""More ranks than any run has: a number beyond is damage, and an order for it would take all memory."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,6 +32,15 @@ class Stretch:
 
     world_size: int
     steps: int
+
+    @classmethod
+    def from_dict(cls, value: Any, place: str = "a stretch") -> Stretch:
+        """From plain values; `ConfigError` where they are none of a stretch's."""
+        known = plain.named(value, place, ("world_size", "steps"))
+        return cls(
+            world_size=plain.whole(known["world_size"], f"{place}: world_size", least=1, most=MOST_RANKS),
+            steps=plain.whole(known["steps"], f"{place}: steps"),
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

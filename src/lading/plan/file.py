@@ -1,37 +1,48 @@
 r"""A plan on disk: one file that every process maps into memory, and none has to read.
 
-lading plan 3\n          which format this is
-{"pack_size": …}\n       one line of JSON: the numbers, the arrays' types, shapes and places, the fingerprint
+lading plan 4\n          which format this is
+{"pack_size": …}\n       one line of JSON: the numbers, the arrays' types, shapes and places, digests of all of it
 members, starts, …        the arrays as they are in memory, each at a multiple of 64 bytes
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
+from collections.abc import Mapping
 from dataclasses import fields
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lading import plain
 from lading.cache import replacing
 from lading.errors import ConfigError
-from lading.plan.fingerprint import plan_fingerprint
 from lading.records import PackPlan
 
-MAGIC: Final = b"lading plan 3\n"
+MAGIC: Final = b"lading plan 4\n"
 NAMES: Final = tuple(field.name for field in fields(PackPlan))
+TEXTS: Final = ("algorithm", "placing", "lengths")
+DIMENSIONS: Final[Mapping[str, int]] = {"members": 1, "starts": 1, "tokens": 1, "costs": 2, "order": 2, "too_long": 1}
+"""The arrays of a plan, and how many axes each has."""
+WHOLE, BROKEN = ("<u4", "<i8"), ("<f4",)
+"""The types of arrays of whole numbers, and of costs."""
 ALIGNED: Final = 64
+LONGEST_HEADER: Final = 1 << 16
+PIECE: Final = 1 << 24
+"""Bytes hashed at a time."""
 
 
 def save_plan(plan: PackPlan, path: str | Path) -> None:
     """Write a plan; the name is taken as given. The file is there whole or not at all."""
     values = dict(zip(NAMES, attrgetter(*NAMES)(plan), strict=True))
-    arrays = {name: _compact(value) for name, value in values.items() if isinstance(value, np.ndarray)}
-    numbers = {name: value for name, value in values.items() if name not in arrays}
-    header = {**numbers, "fingerprint": plan_fingerprint(plan), "arrays": _places(arrays)}
+    arrays = {name: _compact(values.pop(name)) for name in DIMENSIONS}
+    header = {**values, "arrays": _places(arrays)}
+    header["digests"] = {"header": plain.digest(header), **{name: _digest(array) for name, array in arrays.items()}}
     with replacing(Path(path)) as file:
         file.write(MAGIC + json.dumps(header).encode() + b"\n")
         for array in arrays.values():
@@ -40,26 +51,43 @@ def save_plan(plan: PackPlan, path: str | Path) -> None:
 
 
 def load_plan(path: str | Path, *, check: bool = False) -> PackPlan:
-    """Map a plan that `save_plan` wrote. With `check`, it is read through and compared with its fingerprint."""
+    """Map a plan that `save_plan` wrote. With `check`, it is read through and compared with its digests."""
     path = Path(path)
     try:
         header, first = _header(path)
-        arrays: dict[str, Any] = {name: _mapped(path, place, first) for name, place in header.pop("arrays").items()}
-        fingerprint = header.pop("fingerprint")
-        plan = PackPlan(**header, **arrays)
+        digests = plain.named(header.pop("digests", None), "digests", ("header", *DIMENSIONS))
+        if plain.digest(header) != digests["header"]:
+            _damaged(path, "its first lines")
+        places = plain.named(header.pop("arrays", None), "arrays", DIMENSIONS)
+        numbers = plain.named(header, "the numbers of a plan", set(NAMES) - set(DIMENSIONS))
+        arrays = {name: _mapped(path, name, place, first) for name, place in places.items()}
     except OSError as error:
         raise ConfigError(found=f"{path}, which cannot be read ({error.strerror})", wanted="a plan") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except ValueError as error:
+        if isinstance(error, ConfigError) and error.where:
+            raise
+        said = error.found if isinstance(error, ConfigError) else str(error)
         raise ConfigError(
-            found=f"{path}, which is no plan of this version ({error})", wanted="a file of `lading plan --out`"
+            found=f"{path}, which is no plan of this version ({said})",
+            wanted="a file of `lading plan --out`",
+            consequence="make it again",
         ) from error
-    if check and plan_fingerprint(plan) != fingerprint:
-        raise ConfigError(
-            found=f"a plan in {path} that is not what was written",
-            wanted=f"one with the fingerprint {fingerprint}",
-            consequence="the file is damaged; make it again",
-        )
-    return plan
+    for name, array in arrays.items() if check else ():
+        if _digest(array) != digests[name]:
+            _damaged(path, name)
+    known = {
+        name: plain.text(value, name) if name in TEXTS else plain.whole(value, name) for name, value in numbers.items()
+    }
+    return PackPlan(**known, **arrays)  # type: ignore[arg-type]  # the names were compared with the record's
+
+
+def _damaged(path: Path, what: str) -> NoReturn:
+    raise ConfigError(
+        found=f"a plan whose {what} are not what was written",
+        wanted="the file as `lading plan --out` wrote it",
+        consequence="it is damaged; make it again",
+        where=str(path),
+    )
 
 
 def _header(path: Path) -> tuple[dict[str, Any], int]:
@@ -67,24 +95,41 @@ def _header(path: Path) -> tuple[dict[str, Any], int]:
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
             raise ValueError(f"it does not begin with {MAGIC.decode().strip()!r}")
-        header = json.loads(file.readline())
-        return header, file.tell() + -file.tell() % ALIGNED
+        header = json.loads(file.readline(LONGEST_HEADER))
+        return plain.named(header, "the first line"), file.tell() + -file.tell() % ALIGNED
 
 
-def _mapped(path: Path, place: dict[str, Any], first: int) -> NDArray[Any]:
-    shape = tuple(place["shape"])
+def _mapped(path: Path, name: str, place: Any, first: int) -> NDArray[Any]:
+    told = plain.named(place, f"the place of {name}", ("type", "shape", "offset"))
+    known = BROKEN if name == "costs" else WHOLE
+    if told["type"] not in known:
+        raise plain.refused(told["type"], f"the type of {name}", " or ".join(known))
+    shape = tuple(plain.whole(size, f"the shape of {name}") for size in plain.listed(told["shape"], f"{name}: shape"))
+    offset = first + plain.whole(told["offset"], f"the place of {name}")
+    if len(shape) != DIMENSIONS[name]:
+        raise plain.refused(told["shape"], f"the shape of {name}", f"{DIMENSIONS[name]} numbers")
     if 0 in shape:
-        return np.zeros(shape, dtype=place["type"])
-    return np.memmap(path, dtype=place["type"], mode="r", offset=first + place["offset"], shape=shape)
+        return np.zeros(shape, dtype=told["type"])
+    if offset + math.prod(shape) * np.dtype(told["type"]).itemsize > path.stat().st_size:
+        raise ValueError(f"{name} ends behind the file")
+    return np.memmap(path, dtype=told["type"], mode="r", offset=offset, shape=shape)
 
 
 def _places(arrays: dict[str, NDArray[Any]]) -> dict[str, dict[str, Any]]:
     """Type, shape and place of each array, counted from the first."""
     places, offset = {}, 0
     for name, array in arrays.items():
-        places[name] = {"type": array.dtype.str, "shape": array.shape, "offset": offset}
+        places[name] = {"type": array.dtype.str, "shape": list(array.shape), "offset": offset}
         offset += array.nbytes + -array.nbytes % ALIGNED
     return places
+
+
+def _digest(array: NDArray[Any]) -> str:
+    digested = hashlib.blake2b(digest_size=8)
+    content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    for start in range(0, len(content), PIECE):
+        digested.update(content[start : start + PIECE].data)
+    return digested.hexdigest()
 
 
 def _compact(array: NDArray[Any]) -> NDArray[Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lading import plain
 from lading.errors import Reason
 from lading.records.samples import Cut, SampleKey
 
@@ -50,13 +51,17 @@ class Dropped:
         return {**asdict(self), "reason": self.reason.value, "by": [asdict(key) for key in self.by]}
 
     @classmethod
-    def from_dict(cls, value: Mapping[str, Any]) -> Dropped:
-        """From plain values."""
+    def from_dict(cls, value: Mapping[str, Any], place: str = "a dropped sample") -> Dropped:
+        """From plain values; `ConfigError` where they are none of a dropped sample's."""
+        known = plain.named(value, place, ("key", "reason", "detail", "by"))
+        reason = plain.text(known["reason"], f"{place}: reason")
+        if reason not in set(Reason):
+            raise plain.refused(reason, f"{place}: reason", f"one of {', '.join(Reason)}")
         return cls(
-            key=SampleKey(**value["key"]),
-            reason=Reason(value["reason"]),
-            detail=value["detail"],
-            by=tuple(SampleKey(**key) for key in value["by"]),
+            key=SampleKey.from_dict(known["key"], f"{place}: key"),
+            reason=Reason(reason),
+            detail=plain.text(known["detail"], f"{place}: detail"),
+            by=tuple(SampleKey.from_dict(key, f"{place}: by") for key in plain.listed(known["by"], f"{place}: by")),
         )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from lading import plain
 from lading.fields import MediaKind
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -24,6 +25,16 @@ class SampleKey:
 
     def __str__(self) -> str:
         return f"{self.source}#{self.index} ({self.where})"
+
+    @classmethod
+    def from_dict(cls, value: Any, place: str = "a sample's name") -> SampleKey:
+        """From plain values; `ConfigError` where they are none of a sample's name."""
+        known = plain.named(value, place, ("index", "source", "where"))
+        return cls(
+            index=plain.whole(known["index"], f"{place}: index"),
+            source=plain.text(known["source"], f"{place}: source"),
+            where=plain.text(known["where"], f"{place}: where"),
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
