@@ -179,8 +179,10 @@ def _processor() -> str:
 
 
 def _shared() -> Path | None:
+    """The folder with the real processor and the real conversations; one of that name may hold anything."""
     folder = Path(os.environ.get("LADING_SHARED", ROOT.parent / "shared"))
-    return folder.resolve() if folder.is_dir() else None
+    wanted = (folder / "processors" / inputs.REAL_PROCESSOR / "tokenizer.json", folder / "data" / "alpaca_en_demo.json")
+    return folder.resolve() if all(path.is_file() for path in wanted) else None
 
 
 def _say(text: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from lading import toy
 from lading.records import Batch
 from tests.docs.own_data import lay_out
-from tests.support.shared import ROOT, needs_shared, processor_folder
+from tests.support.shared import ROOT, real_processor
 
 HEADING = "## From your own LLaVA-style JSON to a batch"
 
@@ -41,9 +41,8 @@ def test_from_their_own_files_to_a_loss(tmp_path: Path, monkeypatch: pytest.Monk
     assert float(toy.model("qwen2_5_vl")(**batch).loss) > 0
 
 
-@needs_shared
 def test_with_a_real_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = lay_out(tmp_path, processor_folder("qwen2_5_vl"))
+    rows = lay_out(tmp_path, real_processor("qwen2_5_vl"))
     batch: Batch = run(tmp_path, monkeypatch)["batch"]
     assert sum(len(documents) for documents in batch.rows) == rows
     assert len(batch.tensor("image_grid_thw")) == rows - 1

@@ -19,7 +19,7 @@ from lading.loader import Border, read_processor
 from lading.loader.helpers import Helpers
 from lading.sources import open_corpus
 from tests.doctor.planted import EXACT, FAULTS, plant, write_clean_corpus
-from tests.support.shared import SHARED, needs_shared, processor_folder
+from tests.support.shared import real_processor, shared_data
 
 SAMPLES = 2000
 PACK = 4096
@@ -194,7 +194,6 @@ def test_a_length_without_a_processor_is_refused(clean: Path) -> None:
         examine(clean, pack_size=512)
 
 
-@needs_shared
 @pytest.mark.parametrize(
     ("data", "processor"),
     [
@@ -206,8 +205,8 @@ def test_a_length_without_a_processor_is_refused(clean: Path) -> None:
     ],
 )
 def test_nothing_is_found_in_the_demo_data(data: str, processor: str | None) -> None:
-    path = SHARED / "data" / "mllm_demo" / f"{data}.json"
-    folder = None if processor is None else processor_folder(processor)
+    path = shared_data(f"mllm_demo/{data}.json")
+    folder = None if processor is None else real_processor(processor)
     findings = examine(path, folder, pack_size=32_768 if folder else None, deep=folder is None)
     assert [str(finding) for finding in findings.findings] == []
     assert findings.samples == len(json.loads(path.read_text()))

@@ -8,7 +8,7 @@ import pytest
 
 from lading import families, toy
 from lading.loader import Border, load_processor, read_processor
-from tests.support.shared import SHARED, processor_folder
+from tests.support.shared import has_processor, real_processor
 
 FOLDERS = {"internvl": "internvl3", "kimi_vl": "kimi_vl_sub"}
 """Real processor folders that are not named like their family. (Kimi-VL's loads as Kimi K2.5's class.)"""
@@ -20,8 +20,8 @@ def _toy(name: str) -> object:
 
 
 def _real(name: str) -> object:
-    missing = not processor_folder(FOLDERS.get(name, name)).is_dir()
-    reason = f"no real {name} processor in {SHARED.name}"
+    missing = not has_processor(FOLDERS.get(name, name))
+    reason = f"no real {name} processor in the shared folder"
     marks = [pytest.mark.xdist_group(f"{name}-real"), pytest.mark.skipif(missing, reason=reason)]
     return pytest.param(("real", name), id=f"{name}-real", marks=marks)
 
@@ -32,6 +32,4 @@ TARGETS = [target(name) for name in families.names() for target in (_toy, _real)
 @cache
 def border_of(target: tuple[str, str]) -> Border:
     kind, name = target
-    return read_processor(
-        load_processor(f"toy:{name}" if kind == "toy" else str(processor_folder(FOLDERS.get(name, name))))
-    )
+    return read_processor(load_processor(f"toy:{name}" if kind == "toy" else real_processor(FOLDERS.get(name, name))))

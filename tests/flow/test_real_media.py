@@ -13,7 +13,7 @@ from lading.loader import Loader, load_processor
 from lading.materialise import build_pack
 from lading.records import Encoded
 from tests.support.alone import loss_alone, losses_packed
-from tests.support.shared import SHARED, needs_shared, processor_folder
+from tests.support.shared import real_processor, shared_data
 
 CASES = [
     ("mllm_demo", "qwen2_5_vl"),
@@ -28,14 +28,13 @@ CASES = [
 ]
 
 
-@needs_shared
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "name"), [pytest.param(*case, marks=pytest.mark.xdist_group(f"real-media-{case[1]}")) for case in CASES]
 )
 def test_real_media_train_packed_as_alone(data: str, name: str) -> None:
-    path = SHARED / "data" / "mllm_demo" / f"{data}.json"
-    loader = Loader(path, load_processor(str(processor_folder(name))), pack_size=16_384)
+    path = shared_data(f"mllm_demo/{data}.json")
+    loader = Loader(path, load_processor(real_processor(name)), pack_size=16_384)
     batches = list(loader)
     loader.ledger.check()
     assert loader.ledger.total()["trained"] == len(json.loads(path.read_text()))

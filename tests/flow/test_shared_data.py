@@ -10,19 +10,19 @@ from lading.plan import make_plan, plan_stats
 from lading.records import Encoded
 from lading.sources import open_corpus
 from lading.tokenise.render import messages_for_template
-from tests.support.shared import SHARED, needs_shared, processor_folder
+from tests.support.shared import real_processor, shared_data
 
-pytestmark = [needs_shared, pytest.mark.xdist_group("shared-qwen2_5_vl")]
+pytestmark = pytest.mark.xdist_group("shared-qwen2_5_vl")
 
 
 @pytest.fixture(scope="module")
 def border() -> Border:
-    return read_processor(load_processor(str(processor_folder("qwen2_5_vl"))))
+    return read_processor(load_processor(real_processor("qwen2_5_vl")))
 
 
 @pytest.fixture(scope="module")
 def alpaca(border: Border) -> Samples:
-    return Samples(corpus=open_corpus(SHARED / "data" / "alpaca_en_demo.json"), border=border)
+    return Samples(corpus=open_corpus(shared_data("alpaca_en_demo.json")), border=border)
 
 
 @pytest.mark.parametrize("pack_size", [2048, 4096])
@@ -45,7 +45,7 @@ def test_text_is_counted_as_the_processor_tokenises(alpaca: Samples) -> None:
 
 @pytest.mark.parametrize("name", ["mllm_demo", "mllm_video_demo"])
 def test_real_media_are_counted_without_pixels(border: Border, name: str) -> None:
-    path = SHARED / "data" / "mllm_demo" / f"{name}.json"
+    path = shared_data(f"mllm_demo/{name}.json")
     samples = Samples(corpus=open_corpus(path), border=border)
     table = samples.count()
     assert not table.dropped

@@ -25,7 +25,7 @@ from lading.sources import Corpus
 from lading.toy.drawing import draw_clip
 from lading.vlm.collate_fns import _talks, qwen3_omni_collate_fn
 from tests.support.alone import loss_alone, losses_packed
-from tests.support.shared import needs_shared, processor_folder
+from tests.support.shared import real_processor
 
 
 @given(st.lists(st.floats(0, 9), min_size=1, max_size=6), st.integers(1, 5), st.integers(1, 40))
@@ -147,9 +147,8 @@ def test_a_clip_without_sound_is_named(tmp_path: Path) -> None:
         encoded(path, toy.processor("qwen3_omni"))
 
 
-@needs_shared
 @pytest.mark.slow
 @pytest.mark.xdist_group("real-media-qwen3_omni")
 def test_the_real_processor_agrees(clip: Path) -> None:
-    processor = load_processor(str(processor_folder("qwen3_omni")))
+    processor = load_processor(real_processor("qwen3_omni"))
     check(clip, processor, toy.fitted("qwen3_omni", processor).eval())

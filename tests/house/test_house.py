@@ -1,6 +1,7 @@
 """Policy as failing tests: public names, layers, budgets, fast planning."""
 
 import ast
+import os
 import statistics
 import subprocess
 import sys
@@ -131,3 +132,19 @@ def test_the_import_contract_is_kept_and_can_be_broken(tmp_path: Path) -> None:
     (tmp_path / "lading" / "utils").mkdir()
     (tmp_path / "lading" / "utils" / "__init__.py").write_text("")
     assert broken(), "a new folder has no place in the house"
+
+
+def test_a_folder_that_is_only_called_shared_fails_no_test(tmp_path: Path) -> None:
+    """Tests ask for the very file they need: one that finds a folder of that name, and nothing in it, is skipped."""
+    (tmp_path / "shared" / "processors").mkdir(parents=True)
+    (tmp_path / "shared" / "data").mkdir()
+    asking = [
+        *("tests/flow/test_shared_data.py", "tests/plan/test_real_lengths.py", "tests/docs/test_first_batch.py"),
+        *("tests/flow/test_real_media.py", "tests/verify/test_command.py"),
+    ]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-k", "real or text", *asking]
+    environment = {**os.environ, "LADING_SHARED": str(tmp_path / "shared")}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert " skipped" in done.stdout.splitlines()[-1]
+    assert "in the shared folder" in done.stdout

@@ -20,7 +20,7 @@ from lading.media import image, jpeg
 from lading.records import ImageSize, MediaPart
 from tests.support.shared import SHARED
 
-REAL = sorted(SHARED.glob("data/**/*.jpg"))
+REAL = sorted(SHARED.glob("data/mllm_demo/**/*.jpg"))
 OPTIONS: dict[str, st.SearchStrategy[Any]] = {
     "quality": st.integers(1, 100),
     "subsampling": st.sampled_from([0, 1, 2]),

@@ -26,13 +26,11 @@ from lading.media.normalise import normalised
 from lading.media.raw import TOLERANCE
 from lading.records import Footprint, MediaPart
 from lading.sources import Corpus
-from tests.support.shared import processor_folder
+from tests.support.shared import has_processor, real_processor
 
 CAPABLE = tuple(name for name in families.names() if families.find(name).raw is not None)
 REAL = [
-    pytest.param(
-        name, marks=pytest.mark.skipif(not processor_folder(name).is_dir(), reason=f"no real {name} processor")
-    )
+    pytest.param(name, marks=pytest.mark.skipif(not has_processor(name), reason=f"no real {name} processor"))
     for name in CAPABLE
 ]
 SIDES = st.integers(1, 300)
@@ -40,7 +38,7 @@ SIDES = st.integers(1, 300)
 
 @cache
 def border(name: str, *, real: bool = False) -> Border:
-    return read_processor(load_processor(str(processor_folder(name)) if real else f"toy:{name}"))
+    return read_processor(load_processor(real_processor(name) if real else f"toy:{name}"))
 
 
 def noise(*shape: int, seed: int = 0) -> np.ndarray[Any, np.dtype[np.uint8]]:

@@ -7,19 +7,18 @@ from benchmarks.balance import PACK_SIZE, SEED, published
 from lading.families.internvl import FAMILY
 from lading.plan import make_plan, plan_stats
 from lading.records import LengthTable
-from tests.support.shared import SHARED, needs_shared
+from tests.support.shared import shared_data
 
 
 @pytest.fixture(scope="module")
 def table() -> LengthTable:
-    tokens, tiles = published(SHARED / "data" / "omnibal_lengths")
+    tokens, tiles = published(shared_data("omnibal_lengths"))
     text = np.random.default_rng(SEED).lognormal(np.log(400), 1.0, len(tokens) // 2).astype(int).clip(16, PACK_SIZE)
     return LengthTable.of(
         tokens=np.concatenate([tokens, text]), patches=np.concatenate([tiles, np.zeros(len(text), dtype=int)])
     )
 
 
-@needs_shared
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("ranks", [8, 64])
 def test_ranks_are_balanced_in_all_three_and_packs_are_full(table: LengthTable, ranks: int, seed: int) -> None:
@@ -33,7 +32,6 @@ def test_ranks_are_balanced_in_all_three_and_packs_are_full(table: LengthTable, 
     assert abs(stats.order_correlation) < 0.3
 
 
-@needs_shared
 def test_shuffled_packs_are_not(table: LengthTable) -> None:
     plan = make_plan(table, pack_size=PACK_SIZE, world_size=64, algorithm="best_fit", placing="shuffled")
     stats = plan_stats(plan, table)

@@ -1,4 +1,8 @@
-"""The shared folder, where it is present: `LADING_SHARED`, or `../shared` beside the checkout."""
+"""Real processors and data of the shared folder: `LADING_SHARED`, or `../shared` beside the checkout.
+
+A test asks for the very file that it needs, and is skipped by that name where it is not: a folder that happens to be
+called `shared` may hold anything.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,26 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("LADING_SHARED", ROOT.parent / "shared"))
 
-needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason=f"no shared folder at {SHARED.name}")
+
+def shared_data(name: str) -> Path:
+    """A file, or a folder with files in it, of the shared data; without it the test that asks is skipped."""
+    path = SHARED / "data" / name
+    if not (path.is_file() or _has_files(path)):
+        pytest.skip(f"no {path.relative_to(SHARED)} in the shared folder")
+    return path
 
 
-def processor_folder(name: str) -> Path:
+def real_processor(name: str) -> Path:
+    """The folder of a real processor; without it the test that asks is skipped."""
+    if not has_processor(name):
+        pytest.skip(f"no processors/{name} in the shared folder")
     return SHARED / "processors" / name
+
+
+def has_processor(name: str) -> bool:
+    """Whether the shared folder has a real processor of this name."""
+    return _has_files(SHARED / "processors" / name)
+
+
+def _has_files(folder: Path) -> bool:
+    return folder.is_dir() and any(path.is_file() for path in folder.iterdir())

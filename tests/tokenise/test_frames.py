@@ -16,7 +16,7 @@ from lading.records import Conversation, Message, Role, SampleKey, TextPart
 from lading.tokenise import Outline
 from lading.tokenise.encode import Tokeniser
 from lading.tokenise.frames import Frames
-from tests.support.shared import processor_folder
+from tests.support.shared import real_processor
 from tests.tokenise.test_words import PIECES
 
 TOYS = tuple(f"toy:{name}" for name in toy.recipes())
@@ -30,9 +30,7 @@ _READ: dict[str, Tokeniser] = {}
 def read(name: str) -> Tokeniser:
     """With the first texts written, so that frames are believed."""
     if name not in _READ:
-        folder = name if name.startswith("toy:") else processor_folder(name)
-        if not name.startswith("toy:") and not processor_folder(name).is_dir():
-            pytest.skip(f"no shared processor {name}")
+        folder = name if name.startswith("toy:") else real_processor(name)
         _READ[name] = read_processor(load_processor(folder)).tokeniser
         for _ in range(20):
             _READ[name].lengths([(talk(("user", "Why?"), ("assistant", "So.")), [])])

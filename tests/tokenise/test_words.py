@@ -18,7 +18,7 @@ from lading.tokenise import Outline
 from lading.tokenise.labels import token_span
 from lading.tokenise.word_pattern import ALPHABET, Unknown, cuts_before_spaces, word_pattern
 from lading.tokenise.words import COMPARED, Words, read_words
-from tests.support.shared import processor_folder
+from tests.support.shared import real_processor
 
 BY_WORDS = ("internvl3", "kimi_k25", "llava_onevision", "phi4_mm", "qwen2_5_vl", "qwen3_omni", "qwen3_vl", "smolvlm")
 """Shared processors whose tokenizers work by words."""
@@ -29,10 +29,8 @@ _READ: dict[str, tuple[Any, Words | None]] = {}
 
 def read(name: str) -> tuple[Any, Words | None]:
     if name not in _READ:
-        folder = processor_folder(name)
-        if name != "toy" and not folder.is_dir():
-            pytest.skip(f"no shared processor {name}")
-        tokenizer = (toy.processor("qwen2_5_vl") if name == "toy" else load_processor(folder)).tokenizer
+        processor = toy.processor("qwen2_5_vl") if name == "toy" else load_processor(real_processor(name))
+        tokenizer = processor.tokenizer
         backend = tokenizer.backend_tokenizer
         _READ[name] = backend, read_words(backend, [], tokenizer.bos_token)
     return _READ[name]

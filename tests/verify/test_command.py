@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from lading import toy
 from lading.cli.app import app
 from lading.verify import verify
-from tests.support.shared import SHARED, needs_shared, processor_folder
+from tests.support.shared import real_processor, shared_data
 
 
 @pytest.fixture(scope="module")
@@ -73,28 +73,24 @@ CASES = [
 ]
 
 
-@needs_shared
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "name", "runs"),
     [pytest.param(*case, marks=pytest.mark.xdist_group(f"real-media-{case[1]}")) for case in CASES],
 )
 def test_real_media_hold(data: str, name: str, runs: bool) -> None:
-    path = SHARED / "data" / "mllm_demo" / f"{data}.json"
-    found = verify(path, str(processor_folder(name)), pack_size=8192)
+    path = shared_data(f"mllm_demo/{data}.json")
+    found = verify(path, real_processor(name), pack_size=8192)
     assert found.holds, found.differences
     assert found.documents == len(json.loads(path.read_text()))
     assert found.losses == (found.documents if runs else 0)
     assert sum(found.not_run.values()) == (0 if runs else found.documents)
 
 
-@needs_shared
 @pytest.mark.slow
 @pytest.mark.xdist_group("shared-qwen2_5_vl")
 def test_real_text_holds() -> None:
-    found = verify(
-        SHARED / "data" / "alpaca_en_demo.json", str(processor_folder("qwen2_5_vl")), pack_size=1024, limit=12
-    )
+    found = verify(shared_data("alpaca_en_demo.json"), real_processor("qwen2_5_vl"), pack_size=1024, limit=12)
     assert found.holds, found.differences
     assert found.losses == found.documents == 12
     assert found.packs < 12

@@ -23,6 +23,7 @@ from lading.vlm import collate_fns
 from lading.vlm.collate_fns import COLLATE_FNS
 from lading.vlm.datasets import PreTokenizedDatasetWrapper, RobustDatasetWrapper
 from tests.support.alone import loss_alone
+from tests.support.shared import real_processor
 
 FAMILIES = families.names()
 
@@ -525,11 +526,7 @@ def test_the_model_takes_several_padded_rows(name: str) -> None:
 
 
 def pages(tmp_path: Path) -> Any:
-    from tests.support.shared import processor_folder
-
-    folder = processor_folder("nemotron_parse")
-    if not folder.is_dir():
-        pytest.skip("no real nemotron_parse processor in shared")
+    folder = real_processor("nemotron_parse")
     from transformers import AutoProcessor
 
     return AutoProcessor.from_pretrained(folder, trust_remote_code=True)
