@@ -142,6 +142,10 @@ class Terminal:
         self._open: set[TaskID] = set()
         self._display: Progress | None = None
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # A terminal elsewhere is another one: what is pickled takes none of this one's locks and streams along.
+        return (Terminal, ())
+
     @contextmanager
     def __call__(self, what: str, total: int | None, unit: str) -> Iterator[Advance]:
         """A bar, as soon as the work proves to be long."""

@@ -112,9 +112,10 @@ def test_a_run_may_carry_on_with_another_batch_size(toy_meta: Path, before: int,
     second.ledger.check()
 
 
-def test_looking_at_a_batch_takes_nothing_away(toy_meta: Path) -> None:
+def test_after_a_look_at_a_batch_set_epoch_begins_anew(toy_meta: Path) -> None:
     loader = Loader(toy_meta, TOY, pack_size=512)
     next(iter(loader))
+    loader.set_epoch(0)
     assert sum(len(documents(batch)) for batch in loader) == 60
     loader.ledger.check()
 
@@ -139,9 +140,10 @@ def test_a_cursor_into_another_plan_is_refused_and_the_difference_named(toy_meta
     cut = Loader(toy_meta, TOY, pack_size=64, too_long="truncate")
     with pytest.raises(ConfigError, match=r"other lengths of samples: .* or another too_long"):
         Loader(toy_meta, TOY, pack_size=64).load_state_dict(cut.state_dict())
-    for steps in (-1, 10_000):
-        with pytest.raises(ConfigError, match=f"cursor to step {steps}"):
-            other.load_state_dict({**here, "stretches": [{"world_size": 1, "steps": steps}]})
+    unsealed = {name: value for name, value in here.items() if name != "digest"} | {"version": 2}
+    for steps, named in ((-1, "-1 as stretch 0: steps"), (10_000, "cursor to step 10000")):
+        with pytest.raises(ConfigError, match=named):
+            other.load_state_dict({**unsealed, "stretches": [{"world_size": 1, "steps": steps}]})
     with pytest.raises(ConfigError, match="wanted one of version"):
         Loader(toy_meta, TOY, pack_size=512).load_state_dict({"step": 3})
 

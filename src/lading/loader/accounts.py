@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lading.errors import Reason, SkipSample
 from lading.ledger import Ledger, too_long
+from lading.loader.ranks import Ranks
 from lading.loader.samples import Samples
 from lading.records import Dropped, LengthTable, PackPlan
 
@@ -36,15 +38,23 @@ def last_step_entries(samples: Samples, plan: PackPlan, packs: NDArray[np.int64]
             yield Dropped(key=samples.corpus.key(index), reason=Reason.LAST_STEP, detail=detail)
 
 
-def merged_ledger(ledger: Ledger) -> Ledger:
-    """What the ledgers of all ranks of the process group say together; every rank must call this, each gets it all."""
+def merged_ledger(ledger: Ledger, ranks: Ranks | None = None) -> Ledger:
+    """What the ledgers of all ranks say together; every process of their group must call this, each gets it all.
+
+    Of processes that are fed the same (those of one `rank`), the first one's counts.
+    """
     import torch.distributed as distributed
 
     if not (distributed.is_available() and distributed.is_initialized()):
         return ledger
-    ledgers: list[Ledger | None] = [None] * distributed.get_world_size()
-    distributed.all_gather_object(ledgers, ledger)
-    first, *others = [own for own in ledgers if own is not None]
+    own = (distributed.get_rank() if ranks is None else ranks.rank, ledger)
+    group = None if ranks is None else ranks.group
+    told: list[Any] = [None] * distributed.get_world_size(group)
+    distributed.all_gather_object(told, own, group=group)
+    ledgers: dict[int, Ledger] = {}
+    for rank, one in told:
+        ledgers.setdefault(rank, one)
+    first, *others = ledgers.values()
     for other in others:
         first.merge(other)
     first.key = ledger.key

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from lading.ledger import Ledger
 from lading.loader.accounts import last_step_entries, open_books
 from lading.loader.config import LoaderConfig
+from lading.loader.counting.fingerprint import Fingerprints
 from lading.loader.samples import Samples
 from lading.loader.state import Cursor
 from lading.plan.carry_on import Schedule, Stretch, schedule
@@ -31,10 +33,10 @@ class Epoch:
         samples: Samples,
         lengths: LengthTable,
         config: LoaderConfig,
-        corpus: Callable[[], Mapping[str, str]],
+        fingerprints: Fingerprints,
         cursor: Cursor | None = None,
     ) -> None:
-        self.plan, self.samples, self.config, self._corpus = plan, samples, config, corpus
+        self.plan, self.samples, self.config, self._fingerprints = plan, samples, config, fingerprints
         here = Stretch(world_size=config.world_size, steps=0)
         earlier = cursor.stretches if cursor else ()
         goes_on = bool(earlier) and earlier[-1].world_size == config.world_size
@@ -48,6 +50,11 @@ class Epoch:
         self.ledger: Ledger = open_books(samples, lengths, plan)
         self.failed: list[Dropped] = []
         self._write_past(cursor.dropped if cursor else ())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        # A ledger travels without the corpus that names its samples.
+        self.ledger.key = self.samples.corpus.key
 
     @cached_property
     def _leaves_out(self) -> NDArray[np.int64]:
@@ -68,7 +75,7 @@ class Epoch:
     @cached_property
     def _unmoved(self) -> Cursor:
         """The cursor of this plan, for what does not change from step to step."""
-        return Cursor.of(self.plan, self._corpus())
+        return Cursor.of(self.plan, self._fingerprints.by_source)
 
     def cursor(self) -> Cursor:
         """Where the run stands."""

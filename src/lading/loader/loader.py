@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,12 +21,12 @@ from lading.loader.agreement import Agreement
 from lading.loader.ahead import Ahead
 from lading.loader.border import load_processor, read_layers, read_processor
 from lading.loader.config import LoaderConfig
-from lading.loader.counting.fingerprint import corpus_fingerprints
+from lading.loader.counting.fingerprint import Fingerprints
 from lading.loader.epoch import Epoch
 from lading.loader.opening import opened
 from lading.loader.packs import Collater, PackDataset
 from lading.loader.planning import Planning
-from lading.loader.ranks import with_rank
+from lading.loader.ranks import find_ranks
 from lading.loader.reviving import sweep
 from lading.loader.samples import Samples
 from lading.loader.skip import SkipPolicy
@@ -37,6 +38,8 @@ from lading.plan.file import load_plan
 from lading.plan.lanes import decoding_costs, share_out
 from lading.progress import Advance, default_watcher, watched_by
 from lading.records import Batch, PackPlan, Work
+
+logger = logging.getLogger(__name__)
 
 
 class Loader:
@@ -56,8 +59,12 @@ class Loader:
         for batch in loader:
             loss = model(**batch.to("cuda")).loss
 
-    Every full pass is an epoch of its own, with its own order and ledger; `set_epoch` chooses one. A ledger knows the
-    samples of its rank; `merged_ledger()` brings those of all together.
+    Every full pass is an epoch of its own, with its own order and ledger; a pass that was broken off is gone on with by
+    the next one, and `set_epoch` chooses an epoch and begins it. A ledger knows the samples of its rank;
+    `merged_ledger()` brings those of all together.
+
+    Each rank of the process group gets a share of its own. Where ranks hold parts of one model (tensor, pipeline or
+    context parallel), `mesh` (torch's `DeviceMesh`) or `group` says which get the same: `lading.loader.ranks`.
     """
 
     def __init__(
@@ -72,11 +79,16 @@ class Loader:
         model_config: Any = None,
         plan: str | Path | None = None,
         work: Work | None = None,
+        mesh: Any = None,
+        group: Any = None,
+        data_dims: Sequence[str] | None = None,
         progress: bool | Advance = True,
         **options: Any,
     ) -> None:
-        self.config = LoaderConfig.of(**with_rank(options))
-        self._watcher = default_watcher(wanted=progress is True, rank=self.config.rank)
+        share = {name: options.pop(name, None) for name in ("rank", "world_size")}
+        self._ranks = find_ranks(**share, mesh=mesh, group=group, data_dims=data_dims)
+        self.config = LoaderConfig.of(rank=self._ranks.rank, world_size=self._ranks.world_size, **options)
+        self._watcher = default_watcher(wanted=progress is True, rank=self._ranks.process)
         told = progress if callable(progress) else None
         with watched_by(self._watcher):
             self.samples = Samples(
@@ -92,7 +104,9 @@ class Loader:
             self.samples, self.lengths = self._planning.samples, self._planning.lengths
         self._given = None if plan is None else check_plan(load_plan(plan, check=True), self.config, self._planning)
         self._latest = self._given
-        self._carries_on, self._agreement = False, Agreement()
+        self._fingerprints = Fingerprints(self.samples.corpus, self.samples.layouts)
+        self._agreement, self._passes, self._warned = Agreement(self._ranks), 0, False
+        self._carries_on = False
         self._begin(self.config.epoch)
         self._refuse_empty_plan()
 
@@ -107,8 +121,10 @@ class Loader:
         return self._epoch.ledger
 
     def merged_ledger(self) -> Ledger:
-        """What became of each sample, over all ranks of the process group. Every rank must call it."""
-        return merged_ledger(self.ledger)
+        """What became of each sample, over all ranks. Every process of the group must call it (with a mesh of several
+        dimensions: every process there is).
+        """
+        return merged_ledger(self.ledger, self._ranks)
 
     @property
     def stats(self) -> PlanStats:
@@ -134,17 +150,43 @@ class Loader:
         return math.ceil(len(self._epoch.order) / self.config.batch_size)
 
     def __iter__(self) -> Iterator[Batch]:
-        """The batches of an epoch, for this rank; after a cursor was loaded, those that are left of it."""
-        if self._carries_on:
-            self._carries_on = False
-        else:
-            self._begin(self.config.epoch + self._is_over())
+        """The batches of an epoch, for this rank; behind a cursor that was loaded, or a pass that was broken off, those
+        that are left of it.
+        """
+        if self._is_over() and not self._carries_on:
+            self._begin(self.config.epoch + 1)
+        elif self._epoch.step and not self._carries_on:
+            self._say_that_it_goes_on()
+        self._carries_on = False
+        self._passes += 1
+        return self._pass(self._passes)
+
+    def _pass(self, number: int) -> Iterator[Batch]:
         for batch in self._batches():
             if isinstance(batch, LadingError):
                 raise batch
             self._epoch.account(batch)
             self._refuse_failures()
             yield batch
+            if number != self._passes:
+                raise ConfigError(
+                    found="a pass over a loader that another pass, set_epoch or load_state_dict came after",
+                    wanted="the newest one, iter(loader)",
+                    consequence="its batches would be counted as those of the other",
+                    where="Loader",
+                )
+
+    def _say_that_it_goes_on(self) -> None:
+        """Once: whoever begins a pass anew may not know that the last one had not come to its end."""
+        if not self._warned:
+            logger.warning(
+                "the last pass ended behind %d of %d steps of epoch %d; this one goes on there, so that nothing is left"
+                " out (set_epoch begins an epoch at its first batch)",
+                self._epoch.step,
+                len(self._epoch.order),
+                self.config.epoch,
+            )
+        self._warned = True
 
     def steps(self, *, epochs: int, accumulate: int = 1) -> Iterator[list[Batch]]:
         """The batches of each step of the optimiser, `accumulate` of them, until so many epochs are over.
@@ -181,7 +223,7 @@ class Loader:
         """
         cursor = Cursor.from_dict(state)
         plan = self._plan(cursor.epoch)
-        cursor.check(Cursor.of(plan, self._fingerprints))
+        cursor.check(Cursor.of(plan, self._fingerprints.by_source))
         self._stand(self._epoch_of(plan, cursor), carries_on=True)
 
     def parts(self) -> dict[str, Any]:
@@ -243,14 +285,9 @@ class Loader:
             samples=self.samples,
             lengths=self.lengths,
             config=replace(self.config, epoch=plan.epoch),
-            corpus=lambda: self._fingerprints,
+            fingerprints=self._fingerprints,
             cursor=cursor,
         )
-
-    @cached_property
-    def _fingerprints(self) -> dict[str, str]:
-        """Of every source: a corpus of the same lengths may still be another."""
-        return corpus_fingerprints(self.samples.corpus, self.samples.layouts)
 
     def _begin(self, epoch: int) -> None:
         """An epoch at its first step, with an empty ledger."""
@@ -258,7 +295,8 @@ class Loader:
 
     def _stand(self, epoch: Epoch, *, carries_on: bool) -> None:
         self._epoch, self.config, self._carries_on = epoch, epoch.config, carries_on
-        self._agreement.on(epoch.plan, self.config)
+        self._passes += 1
+        self._agreement.on(epoch.plan)
 
     def _refuse_failures(self) -> None:
         failed = self._epoch.failed

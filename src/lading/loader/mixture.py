@@ -15,7 +15,7 @@ from lading.errors import CorpusError
 from lading.loader.example_stats import Timing, collect
 from lading.loader.examples import CorpusReader, Example, Examples
 from lading.loader.layouts import source_layouts
-from lading.loader.ranks import with_rank
+from lading.loader.ranks import find_ranks
 from lading.loader.skip import SkipPolicy
 from lading.records import Dropped
 from lading.sources import open_corpus
@@ -63,8 +63,8 @@ def own_share(shard: bool, rank: int | None, world_size: int | None) -> tuple[in
         return 0, 1
     if rank is not None and world_size is not None:
         return rank, world_size
-    own = with_rank({})
-    return own["rank"] if rank is None else rank, own["world_size"] if world_size is None else world_size
+    own = find_ranks()
+    return own.rank if rank is None else rank, own.world_size if world_size is None else world_size
 
 
 def open_mixture(

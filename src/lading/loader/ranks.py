@@ -1,28 +1,135 @@
-"""Which rank this process is, asked of torch.distributed only where it is running."""
+"""Which share of the data this process trains on, and which processes train together.
+
+Ranks that hold parts of one model (tensor, pipeline or context parallel) must be fed the same batches; only those along
+the data dimensions of a mesh are fed others. torch's group of all processes does not tell the two apart, so it is asked
+for only where nothing else was given:
+
+    mesh      the data dimensions, by their names:      dp_replicate 2 × dp_shard 2 × tp 2  →  4 shares, each fed twice
+    group     the ranks of a process group, a share each
+    neither   the ranks of the default group, a share each
+"""
 
 from __future__ import annotations
 
+import logging
+import math
 import os
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from lading.errors import ConfigError
 
+logger = logging.getLogger(__name__)
 
-def with_rank(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options with rank and world size: those given, else the process group's, else a single rank's."""
-    if "rank" in options or "world_size" in options:
-        return dict(options)
-    rank, world_size = this_rank()
-    return {"rank": rank, "world_size": world_size, **options}
+DATA_DIMS: Final = (
+    "dp",
+    "ddp",
+    "data",
+    "data_parallel",
+    "dp_replicate",
+    "dp_shard",
+    "replicate",
+    "shard",
+    "fsdp",
+    "hsdp",
+)
+"""Names of a mesh's dimensions along which ranks are fed different data: torch's, torchtitan's, Accelerate's."""
+OTHER_DIMS: Final = (
+    "tp",
+    "pp",
+    "cp",
+    "sp",
+    "ep",
+    "etp",
+    "tensor",
+    "pipeline",
+    "context",
+    "sequence",
+    "expert",
+    "model",
+)
+"""Names of dimensions along which ranks hold parts of one model, and are fed the same."""
 
 
-def this_rank() -> tuple[int, int]:
-    """(rank, world size) of the process group; (0, 1) where there is none and none was announced."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ranks:
+    """This process among those that train together. Law: processes of one `rank` are fed the same batches."""
+
+    rank: int = 0
+    world_size: int = 1
+    peers: tuple[int, ...] = ()
+    """The global ranks of all processes that make this loader, in their order; none where there is no process group, or
+    where the share was given by hand and is none of its ranks'."""
+    group: Any = None
+    """The process group of the peers; `None`: the default one."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # A group cannot leave its process, and whoever reads this elsewhere is none of the peers.
+        return (_alone, (self.rank, self.world_size))
+
+    @property
+    def process(self) -> int:
+        """The number of this process among all, of which the first may speak for the others."""
+        import torch.distributed as distributed
+
+        return distributed.get_rank() if self.peers and distributed.is_initialized() else self.rank
+
+
+def _alone(rank: int, world_size: int) -> Ranks:
+    return Ranks(rank=rank, world_size=world_size)
+
+
+def find_ranks(
+    rank: int | None = None,
+    world_size: int | None = None,
+    *,
+    mesh: Any = None,
+    group: Any = None,
+    data_dims: Sequence[str] | None = None,
+) -> Ranks:
+    """This process's share: as it is given, by the mesh or the group; else by the default group; else all of it."""
+    by_hand = rank is not None or world_size is not None
+    if sum((by_hand, mesh is not None, group is not None)) > 1:
+        raise ConfigError(
+            found="more than one of mesh, group, and rank with world_size",
+            wanted="one of them",
+            consequence="they may say different things of this process's share",
+            where="Loader",
+        )
+    if data_dims is not None and mesh is None:
+        raise ConfigError(found="data_dims without a mesh", wanted="mesh= beside it", where="Loader")
+    if mesh is not None:
+        return _of_mesh(mesh, data_dims)
+    if group is not None:
+        return _of_group(group)
+    if by_hand:
+        return _by_hand(rank or 0, 1 if world_size is None else world_size)
+    return _of_all()
+
+
+def _by_hand(rank: int, world_size: int) -> Ranks:
+    import torch.distributed as distributed
+
+    # They may be those of the process group, of a part of it, or made up: only the first can be compared.
+    running = distributed.is_available() and distributed.is_initialized()
+    same = running and world_size > 1 and distributed.get_world_size() == world_size
+    return Ranks(rank=rank, world_size=world_size, peers=tuple(range(world_size)) if same else ())
+
+
+def _of_all() -> Ranks:
     import torch.distributed as distributed
 
     if distributed.is_available() and distributed.is_initialized():
-        return distributed.get_rank(), distributed.get_world_size()
+        size = distributed.get_world_size()
+        if size > 1 and _has_subgroups():
+            logger.warning(
+                "there are process groups besides the default one, as tensor, pipeline or context parallelism makes"
+                " them, and none was named: each of all %d ranks gets a share of the data of its own. Where some must"
+                " get the same, say mesh= or group=; rank= and world_size= say that this is meant",
+                size,
+            )
+        return Ranks(rank=distributed.get_rank(), world_size=size, peers=tuple(range(size)))
     started = os.environ.get("WORLD_SIZE", "1")
     if started not in ("", "1"):
         raise ConfigError(
@@ -30,4 +137,70 @@ def this_rank() -> tuple[int, int]:
             wanted="torch.distributed.init_process_group first, or rank= and world_size=",
             consequence="every rank would train on everything",
         )
-    return 0, 1
+    return Ranks()
+
+
+def _has_subgroups() -> bool:
+    """Whether there are groups of some of the ranks, as meshes of several dimensions make them."""
+    from torch.distributed import distributed_c10d
+
+    # torch has no public list of the groups that were made. Copies of the whole group, DeepSpeed's, say nothing.
+    return any(
+        1 < group.size() < distributed_c10d._get_default_group().size() for group in distributed_c10d._world.pg_map
+    )
+
+
+def _of_group(group: Any) -> Ranks:
+    import torch.distributed as distributed
+
+    rank = distributed.get_rank(group)
+    if rank < 0:
+        raise ConfigError(
+            found=f"a group without this process (global rank {distributed.get_rank()})",
+            wanted="one that it is a member of",
+            consequence="it would have no share",
+            where="Loader(group=…)",
+        )
+    peers = tuple(distributed.get_process_group_ranks(group))
+    return Ranks(rank=rank, world_size=distributed.get_world_size(group), peers=peers, group=group)
+
+
+def _of_mesh(mesh: Any, data_dims: Sequence[str] | None) -> Ranks:
+    place = mesh.get_coordinate()
+    if place is None:
+        raise ConfigError(found="a mesh without this process", wanted="one that it is in", where="Loader(mesh=…)")
+    sizes = tuple(mesh.shape)
+    data = _data_dimensions(mesh.mesh_dim_names, len(sizes), data_dims)
+    rank = 0
+    for dim in data:
+        rank = rank * sizes[dim] + place[dim]
+    return Ranks(
+        rank=rank,
+        world_size=math.prod(sizes[dim] for dim in data),
+        peers=tuple(sorted(mesh.mesh.flatten().tolist())),
+        group=mesh.get_group() if len(sizes) == 1 else None,
+    )
+
+
+def _data_dimensions(names: Sequence[str] | None, count: int, asked: Sequence[str] | None) -> list[int]:
+    """Which dimensions of a mesh are those of the data."""
+    if names is None:
+        if count == 1 and asked is None:
+            return [0]
+        raise ConfigError(
+            found=f"a mesh of {count} dimensions without names",
+            wanted="init_device_mesh(…, mesh_dim_names=…), or the part of it along which data differ",
+            where="Loader(mesh=…)",
+        )
+    wanted = tuple(asked) if asked is not None else DATA_DIMS
+    strange = sorted(set(wanted) - set(names)) if asked is not None else []
+    if asked is None:
+        strange = [name for name in names if name not in (*DATA_DIMS, *OTHER_DIMS)]
+    if strange:
+        raise ConfigError(
+            found=f"dimensions {', '.join(strange)} " + ("that the mesh lacks" if asked is not None else "in a mesh"),
+            wanted=f"data_dims= of {', '.join(names)}: those along which ranks get different data",
+            consequence="ranks that hold parts of one model would get different data, or all ranks the same",
+            where="Loader(mesh=…)",
+        )
+    return [dim for dim, name in enumerate(names) if name in wanted]

@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -57,12 +57,19 @@ def source_facts(source: Source, layout: Layout, *, timed: bool = True) -> dict[
     }
 
 
-def corpus_fingerprints(corpus: Corpus, layouts: Sequence[Layout]) -> dict[str, str]:
-    """A fingerprint of every source, by name, the same for a copy: a run may carry on where its data came anew."""
-    return {
-        source.config.name: digest(source_facts(source, layout, timed=False))
-        for source, layout in zip(corpus.sources, layouts, strict=True)
-    }
+class Fingerprints:
+    """A fingerprint of every source of a corpus, the same for a copy: a run may carry on where its data came anew."""
+
+    def __init__(self, corpus: Corpus, layouts: Sequence[Layout]) -> None:
+        self._corpus, self._layouts = corpus, layouts
+
+    @cached_property
+    def by_source(self) -> dict[str, str]:
+        """By the name of the source; found out when it is first asked for, because files are read for it."""
+        return {
+            source.config.name: digest(source_facts(source, layout, timed=False))
+            for source, layout in zip(self._corpus.sources, self._layouts, strict=True)
+        }
 
 
 def processor_facts(border: Border) -> dict[str, Any] | None:
