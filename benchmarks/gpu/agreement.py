@@ -13,8 +13,7 @@ from benchmarks.gpu.feeds import Source
 from benchmarks.gpu.measure import choose_attention
 from lading.attention import LANGUAGE
 from lading.attention.segments import Looking, attend
-from lading.collate import collate_packs, collate_samples
-from lading.materialise import build_pack
+from lading.packing import build_pack, collate_packs, collate_samples
 from lading.records import Batch, Encoded
 
 SIZES = (700, 64, 1, 1280, 333)

@@ -16,11 +16,10 @@ from torch.utils.data import DataLoader, Dataset
 
 from lading import Loader
 from lading.attention import LANGUAGE
-from lading.collate import collate_samples, trained_only
 from lading.loader import Samples
-from lading.materialise import build_pack
-from lading.plan.length_groups import length_order
+from lading.packing import build_pack, collate_samples, trained_only
 from lading.records import Batch, Encoded, Pack
+from lading.vlm.length_groups import length_order
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -43,11 +43,11 @@ def ours(job: Job) -> dict[str, float]:
     """From text and tokens to labels, as `tokenise` does it, and by the front door."""
     import torch
 
+    from lading.encode import Outline
+    from lading.encode.labels import labels_from_spans, token_span
+    from lading.encode.turns import assistant_spans
     from lading.loader import Samples, load_processor, read_processor
     from lading.sources import open_corpus
-    from lading.tokenise import Outline
-    from lading.tokenise.labels import labels_from_spans, token_span
-    from lading.tokenise.spans import assistant_spans
     from lading.vlm.collate_fns import build_labels_from_template
 
     border = read_processor(load_processor(str(processor_folder(job))))

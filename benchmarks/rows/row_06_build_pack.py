@@ -32,8 +32,8 @@ prepare = documents.prepare
 
 def ours(job: Job) -> dict[str, float]:
     """With three-way positions; pixels left in bytes, and scaled."""
-    from lading.materialise import build_pack
     from lading.media.normalise import normalised
+    from lading.packing import build_pack
 
     border, samples = documents.own_samples(job)
     options = {"fields": border.family.table, "three_way": border.three_way}

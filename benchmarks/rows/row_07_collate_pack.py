@@ -33,8 +33,7 @@ prepare = documents.prepare
 
 def ours(job: Job) -> dict[str, float]:
     """With positions that restart, the default, which SDPA and flash attention both understand."""
-    from lading.collate import collate_packs
-    from lading.materialise import build_pack
+    from lading.packing import build_pack, collate_packs
 
     border, samples = documents.own_samples(job)
     fields = border.family.table

@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lading import attention, families, toy
-    from lading.collate import trained_only
     from lading.errors import ConfigError, CorpusError, ExactnessError, LadingError, Reason, SkipSample, TooManyFailures
     from lading.family import Family, Medium, MRope, TurnStyle
     from lading.fields import Field
     from lading.ledger import Ledger
     from lading.loader import Loader, LoaderConfig, load_processor
     from lading.media.normalise import PixelNormaliser
+    from lading.packing import trained_only
     from lading.plan import PlanStats, make_plan, plan_stats
     from lading.records import Batch, Conversation, LengthTable, Pack, PackPlan
     from lading.sources import Corpus, open_corpus
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "lading.collate": ("trained_only",),
+    "lading.packing": ("trained_only",),
     "lading.errors": (
         "ConfigError",
         "CorpusError",

@@ -14,13 +14,12 @@ import torch
 
 from lading import Loader, families, toy
 from lading.attention import LANGUAGE, TOWER, use_varlen
-from lading.collate import collate_packs, collate_samples
+from lading.encode.processor_facts import read_layers
 from lading.errors import ConfigError
 from lading.family import Attention
 from lading.loader import Samples, load_processor, read_processor
-from lading.loader.border import read_layers
-from lading.materialise import build_pack
 from lading.microbatch import cut_batch
+from lading.packing import build_pack, collate_packs, collate_samples
 from lading.records import Batch, Encoded, Pack
 from lading.sources import open_corpus
 from tests.flow.test_packed_equals_alone import REFUSES_CLIPS

@@ -8,15 +8,16 @@ from typer.testing import CliRunner
 
 from lading import media, toy
 from lading.cli.app import app
-from lading.lengths.estimate import estimate
+from lading.lengths import count_lengths
 from lading.loader import Samples, read_processor
 from lading.loader.config import DECODE_SECONDS
-from lading.loader.examples import CorpusReader
-from lading.loader.layouts import source_layouts
 from lading.media import image
-from lading.media.deadline import seconds_left
 from lading.records import MediaPart, Size
+from lading.samples.layouts import source_layouts
 from lading.sources import open_corpus
+from lading.vlm.estimate import estimate
+from lading.vlm.examples import CorpusReader
+from lading.workers.deadline import seconds_left
 from tests.cli.test_commands import lading
 
 
@@ -29,7 +30,7 @@ def test_counted_then_kept_then_used_by_the_plan(faulty: Path, tmp_path: Path, m
     own = ("count", faulty, "--processor", "toy:qwen2_5_vl")
     monkeypatch.setenv("LADING_CACHE", str(tmp_path))
     said = [json.loads(lading(*own, "--json").stdout) for _ in range(2)]
-    table = Samples(corpus=open_corpus(faulty), border=read_processor(toy.processor("qwen2_5_vl"))).count()
+    table = count_lengths(Samples(corpus=open_corpus(faulty), border=read_processor(toy.processor("qwen2_5_vl"))))
     for name in ("tokens", "label_tokens", "visual_tokens", "images", "videos", "frames", "patches", "patch_pairs"):
         assert said[0]["total"][name] == int(getattr(table, name).sum())
         assert said[0]["total"][name] == sum(source[name] for source in said[0]["sources"].values())
@@ -58,8 +59,8 @@ def test_an_annotated_copy_estimates_exactly(faulty: Path, tmp_path: Path) -> No
     meta = Path(json.loads(done.stdout)["annotated"])
     copy = open_corpus(meta)
     border = read_processor(toy.processor("qwen2_5_vl"))
-    table = Samples(corpus=open_corpus(faulty), border=border).count()
-    assert Samples(corpus=copy, border=border).count().tokens.tolist() == table.tokens.tolist()[:-1]
+    table = count_lengths(Samples(corpus=open_corpus(faulty), border=border))
+    assert count_lengths(Samples(corpus=copy, border=border)).tokens.tolist() == table.tokens.tolist()[:-1]
     read = CorpusReader(corpus=copy, layouts=source_layouts(copy))
     for index in range(len(copy)):
         example = read(copy.row(index))

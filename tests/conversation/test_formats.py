@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from lading.encode import Outline
 from lading.errors import CorpusError, UnknownName
+from lading.lengths import count_lengths
 from lading.loader import Border, Samples, load_processor, read_processor
-from lading.loader.layouts import source_layouts
+from lading.samples.layouts import source_layouts
 from lading.sources import open_corpus
-from lading.tokenise import Outline
 from tests.conversation.written import TALKS, WRITERS, messages_of
 
 
@@ -113,11 +114,11 @@ def test_rows_that_cannot_be_read_are_looked_past(tmp_path: Path, border: Border
     (tmp_path / "d.jsonl").write_text("{broken\n" * 3 + good + "\n" + '{"text": "no"}\n')
     samples = Samples(corpus=open_corpus(tmp_path / "d.jsonl"), border=border)
     assert samples.layouts[0].format == "question_answer"
-    table = samples.count()
+    table = count_lengths(samples)
     assert [entry.reason for entry in table.dropped] == ["malformed_json"] * 3 + ["bad_row"]
     assert "found columns text; wanted text in column 'question'" in table.dropped[-1].detail
     (tmp_path / "broken.jsonl").write_text("{broken\n")
-    assert len(Samples(corpus=open_corpus(tmp_path / "broken.jsonl"), border=border).count().dropped) == 1
+    assert len(count_lengths(Samples(corpus=open_corpus(tmp_path / "broken.jsonl"), border=border)).dropped) == 1
 
 
 def test_nothing_fits(tmp_path: Path, border: Border) -> None:
@@ -149,7 +150,7 @@ def test_text_at_the_start_does_not_decide_for_the_pictures_behind_it(
         samples = Samples(corpus=open_corpus(path), border=border)
     assert samples.layouts[0].format == wanted
     assert "rows that were looked at" in caplog.text
-    assert not samples.count().dropped
+    assert not count_lengths(samples).dropped
 
 
 def test_rows_that_cannot_be_read_do_not_decide(folder: Path) -> None:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from lading.conversation.export import to_example
 from lading.conversation.presets import cord_v2, cv17, medpix, rdr, unimm_chat
 from lading.errors import SkipSample
 from lading.records import Conversation, Row, SampleKey
+from lading.vlm.example_form import to_example
 
 Read = Callable[..., Conversation]
 

@@ -16,8 +16,8 @@ from lading.doctor.look import Look
 from lading.doctor.opening import open_patient
 from lading.errors import ConfigError, CorpusError
 from lading.loader import Border, read_processor
-from lading.loader.helpers import Helpers
 from lading.sources import open_corpus
+from lading.workers.pool import Helpers
 from tests.doctor.planted import EXACT, FAULTS, plant, write_clean_corpus
 from tests.support.shared import real_processor, shared_data
 

@@ -16,8 +16,8 @@ from lading.doctor.checks.media import Verdict, examine_medium
 from lading.doctor.clean import check_copy
 from lading.doctor.look import Look
 from lading.errors import CorpusError
-from lading.loader.layouts import source_layouts
 from lading.records import MediaPart
+from lading.samples.layouts import source_layouts
 from lading.sources import open_corpus
 from tests.doctor.planted import line, noise, picture_bytes, talk
 from tests.doctor.test_clean import run
@@ -59,7 +59,7 @@ def test_a_source_that_fits_no_format_does_not_end_the_examination(tmp_path: Pat
 
 def test_formats_are_recognised_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = write(tmp_path / "talks.jsonl", *(talk(f"Number {number}?") for number in range(200)))
-    with caplog.at_level(logging.INFO, logger="lading.loader.layouts"):
+    with caplog.at_level(logging.INFO, logger="lading.samples.layouts"):
         examine(path, TOY)
     (told,) = caplog.records
     assert told.getMessage().startswith("talks: read as ")

@@ -7,14 +7,14 @@ import dataclasses
 import pytest
 import torch
 
+from lading.encode.template import messages_for_template
 from lading.errors import SkipSample
 from lading.fields import IGNORE_INDEX
 from lading.loader import Border, Samples
-from lading.materialise import build_pack
+from lading.packing import build_pack
 from lading.records import Conversation, Encoded, MediaPart, Message, TextPart
 from lading.sources import Corpus
 from lading.tensors import clip, join, split
-from lading.tokenise.render import messages_for_template
 from lading.verify.alone import chat_template
 from lading.verify.labels import labels_alone
 from tests.families.talks import clip_bytes, make_talk, own_output, picture, sound_bytes

@@ -11,9 +11,10 @@ import torch
 from PIL import Image
 
 from lading.fields import IGNORE_INDEX
+from lading.lengths import count_lengths
 from lading.loader import Border
-from lading.loader.truncation import fit
 from lading.records import Encoded
+from lading.samples.truncation import fit
 from lading.tensors import split
 from tests.families.talks import clip_bytes, own_output, sound_bytes
 from tests.families.targets import TARGETS, border_of
@@ -66,7 +67,7 @@ def test_truncation_keeps_what_the_processor_makes_of_the_shorter_talk(
 ) -> None:
     border = border_of(target)
     samples = samples_of(border, tmp_path, _long_talk(_write_media(border, tmp_path), shown=shown))
-    counted = samples.count()
+    counted = count_lengths(samples)
     if counted.dropped:
         assert shown, counted.dropped
         pytest.skip(f"its template shows no picture in an answer: {counted.dropped[0].detail}")

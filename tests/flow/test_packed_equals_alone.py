@@ -9,11 +9,10 @@ import pytest
 import torch
 
 from lading import families, toy
-from lading.collate import collate_packs, collate_samples
+from lading.encode.processor_facts import read_layers
 from lading.family import Attention
 from lading.loader import Samples, load_processor, read_processor
-from lading.loader.border import read_layers
-from lading.materialise import build_pack
+from lading.packing import build_pack, collate_packs, collate_samples
 from lading.records import Dropped, Encoded
 from lading.sources import open_corpus
 from lading.verify.models import loud

@@ -20,10 +20,9 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from lading import toy
-from lading.collate import collate_samples
 from lading.loader import Samples
-from lading.materialise import build_pack
 from lading.microbatch import row_axes
+from lading.packing import build_pack, collate_samples
 from lading.records import Batch, Encoded
 from lading.vlm.pp_media import VLM_PP_MEDIA_KEY, prepare_vlm_media_for_pp, stage_vlm_media_for_pp
 

@@ -8,9 +8,8 @@ import pytest
 import torch
 
 from lading import toy
-from lading.collate import collate_packs
 from lading.loader import Loader, load_processor
-from lading.materialise import build_pack
+from lading.packing import build_pack, collate_packs
 from lading.records import Encoded
 from tests.support.alone import loss_alone, losses_packed
 from tests.support.shared import real_processor, shared_data

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from lading.encode.template import messages_for_template
+from lading.lengths import count_lengths
 from lading.loader import Border, Samples, load_processor, read_processor
 from lading.plan import make_plan, plan_stats
 from lading.records import Encoded
 from lading.sources import open_corpus
-from lading.tokenise.render import messages_for_template
 from tests.support.shared import real_processor, shared_data
 
 pytestmark = pytest.mark.xdist_group("shared-qwen2_5_vl")
@@ -27,7 +28,7 @@ def alpaca(border: Border) -> Samples:
 
 @pytest.mark.parametrize("pack_size", [2048, 4096])
 def test_text_is_packed_full_and_whole(alpaca: Samples, pack_size: int) -> None:
-    table = alpaca.count()
+    table = count_lengths(alpaca)
     stats = plan_stats(make_plan(table, pack_size=pack_size), table)
     assert (stats.samples, stats.packed, stats.dropped) == (999, 999, 0)
     assert stats.fill >= 0.99
@@ -35,7 +36,7 @@ def test_text_is_packed_full_and_whole(alpaca: Samples, pack_size: int) -> None:
 
 
 def test_text_is_counted_as_the_processor_tokenises(alpaca: Samples) -> None:
-    table = alpaca.count()
+    table = count_lengths(alpaca)
     processor = alpaca.border.processor
     for index in range(0, 999, 7):
         messages = messages_for_template(alpaca.conversation(index).messages)
@@ -47,7 +48,7 @@ def test_text_is_counted_as_the_processor_tokenises(alpaca: Samples) -> None:
 def test_real_media_are_counted_without_pixels(border: Border, name: str) -> None:
     path = shared_data(f"mllm_demo/{name}.json")
     samples = Samples(corpus=open_corpus(path), border=border)
-    table = samples.count()
+    table = count_lengths(samples)
     assert not table.dropped
     assert len(table) == len(json.loads(path.read_text()))
     for index in range(len(table)):

@@ -14,12 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading import toy
-from lading.collate import collate_packs
 from lading.errors import SkipSample
 from lading.loader import Samples, load_processor, read_processor
-from lading.materialise import build_pack
 from lading.media import video
 from lading.media.geometry.sounding import interleave
+from lading.packing import build_pack, collate_packs
 from lading.records import Encoded, MediaPart
 from lading.sources import Corpus
 from lading.toy.drawing import draw_clip

@@ -9,11 +9,10 @@ import pytest
 import torch
 
 from lading import Loader, PixelNormaliser, families, toy
-from lading.collate import collate_packs
 from lading.errors import ConfigError
 from lading.loader import Samples, load_processor, read_processor
-from lading.materialise import build_pack
 from lading.microbatch import cut_batch
+from lading.packing import build_pack, collate_packs
 from lading.records import Batch, Encoded
 from lading.sources import open_corpus
 from tests.support.alone import loss_alone, losses_packed

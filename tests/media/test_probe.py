@@ -10,11 +10,11 @@ from PIL import Image
 from lading import families, toy
 from lading.errors import SkipSample
 from lading.loader import Samples, read_processor
-from lading.loader.skip import SkipPolicy
 from lading.media import probe
 from lading.media.geometry.frames import refuse_still_clips
 from lading.media.probe import Answer, Probe, compress
 from lading.records import Conversation, Dropped, ImageSize, MediaPart, Message, SampleKey, Size, TextPart, VideoSize
+from lading.samples.skip import SkipPolicy
 from lading.sources import Corpus
 
 

@@ -14,10 +14,8 @@ from torch import Tensor
 from torch.distributed.pipelining.microbatch import split_args_kwargs_into_chunks
 
 from lading import families, toy
-from lading.collate import collate_packs
 from lading.errors import ConfigError, ExactnessError
 from lading.loader import Samples, read_processor
-from lading.materialise import build_pack
 from lading.microbatch import (
     COUNT_KEYS,
     MEDIA_KEYS,
@@ -28,6 +26,7 @@ from lading.microbatch import (
     piece_sizes,
     row_axes,
 )
+from lading.packing import build_pack, collate_packs
 from lading.records import Encoded
 from lading.sources import open_corpus
 

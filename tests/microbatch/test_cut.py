@@ -1,10 +1,9 @@
 import pytest
 import torch
 
-from lading.collate import collate_packs
 from lading.errors import ConfigError
 from lading.loader import Samples
-from lading.materialise import build_pack
+from lading.packing import build_pack, collate_packs
 from lading.records import Batch, Encoded, Pack
 
 

@@ -14,7 +14,7 @@ import soundfile
 
 from lading import Loader, report, toy
 from lading.fields import IGNORE_INDEX
-from lading.materialise.positions import document_positions
+from lading.packing.positions import document_positions
 from lading.records import Encoded, Finding
 from tests.support.shared import ROOT
 

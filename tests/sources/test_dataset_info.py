@@ -9,8 +9,9 @@ from datasets import Dataset
 from PIL import Image
 
 from lading.errors import ConfigError, UnknownName
+from lading.lengths import count_lengths
 from lading.loader import Samples, load_processor, read_processor
-from lading.loader.layouts import source_layouts
+from lading.samples.layouts import source_layouts
 from lading.sources import Corpus, open_corpus
 
 INFO: dict[str, Any] = {
@@ -100,7 +101,7 @@ def test_everything_but_pairs_is_read(info: Path, caplog: pytest.LogCaptureFixtu
     assert [message.role for message in own.messages] == ["system", "user", "assistant", "user", "assistant"]
     assert samples.conversation(2).media[0].reference == str(info.parent / "mllm_data" / "1.png")
     assert [message.role for message in samples.conversation(3).messages] == ["user", "assistant", "tool", "assistant"]
-    assert not samples.count().dropped
+    assert not count_lengths(samples).dropped
 
 
 def test_pairs_that_are_asked_for_are_refused(info: Path) -> None:

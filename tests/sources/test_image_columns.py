@@ -13,6 +13,7 @@ from datasets import Audio, Dataset, DatasetDict, Features, Image, Json, List, V
 from PIL import Image as Pillow
 
 from lading.errors import ConfigError
+from lading.lengths import count_lengths
 from lading.loader import Border, Loader, Samples, load_processor, read_processor
 from lading.records import Dropped
 from lading.sources import open_corpus
@@ -114,7 +115,7 @@ def test_a_folder_of_pictures(tmp_path: Path, border: Border, monkeypatch: pytes
     assert {Path(samples.conversation(n).media[0].reference).name for n in range(3)} == {  # type: ignore[arg-type]
         f"{colour}.png" for colour in COLOURS
     }
-    assert not samples.count().dropped
+    assert not count_lengths(samples).dropped
 
 
 def test_values_of_several_types_are_read_as_written() -> None:
@@ -132,7 +133,7 @@ def test_sounds_as_they_are_stored(tmp_path: Path) -> None:
     border = read_processor(load_processor("toy:qwen3_omni"))
     samples = Samples(corpus=open_corpus(tmp_path / "saved"), border=border)
     assert samples.conversation(0).media[0].kind == "audio"
-    assert samples.count().audios.tolist() == [1]
+    assert count_lengths(samples).audios.tolist() == [1]
 
 
 def test_lengths_are_kept_and_batches_are_made(tmp_path: Path) -> None:

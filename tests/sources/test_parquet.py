@@ -15,10 +15,11 @@ import torch
 from PIL import Image
 
 from lading import Loader, toy
+from lading.encode.processor_facts import read_processor
 from lading.errors import ConfigError, CorpusError, MissingDependency, SkipSample
-from lading.loader.border import read_processor
-from lading.loader.counting.annotated_copy import write_annotated
-from lading.loader.samples import Samples
+from lading.lengths import count_lengths
+from lading.lengths.annotated_copy import write_annotated
+from lading.samples.samples import Samples
 from lading.sources import open_corpus, parquet
 from lading.sources.parquet import ParquetFile
 
@@ -164,5 +165,5 @@ def test_bytes_have_no_place_in_an_annotated_copy(tmp_path: Path) -> None:
     path = write(tmp_path / "d.parquet", [{"conversations": messages, "images": [{"bytes": picture.read_bytes()}]}])
     samples = Samples(corpus=open_corpus(path), border=read_processor(toy.processor("qwen2_5_vl")))
     with pytest.raises(ConfigError, match=r"found bytes in a row; wanted media by their paths.*d\.parquet.*0"):
-        write_annotated(samples, samples.count(), tmp_path / "copy")
+        write_annotated(samples, count_lengths(samples), tmp_path / "copy")
     assert not list((tmp_path / "copy").iterdir())

@@ -17,9 +17,9 @@ from PIL import Image
 from lading import families, toy
 from lading.errors import ConfigError, LadingError, SkipSample
 from lading.loader import Samples, label_search, read_processor
-from lading.loader.batches import conversations_of
 from lading.sources import Corpus
 from lading.vlm import collate_fns
+from lading.vlm.batches import conversations_of
 from lading.vlm.collate_fns import COLLATE_FNS
 from lading.vlm.datasets import PreTokenizedDatasetWrapper, RobustDatasetWrapper
 from tests.support.alone import loss_alone

@@ -19,8 +19,8 @@ from PIL.JpegImagePlugin import JpegImageFile
 from torch.utils.data import DataLoader
 
 from lading.errors import ConfigError, CorpusError, LadingError, SkipSample, UnknownName
-from lading.loader.examples import Examples
 from lading.vlm import datasets as page
+from lading.vlm.examples import Examples
 from lading.vlm.samplers import LengthGroupedSampler
 from tests.vlm.rows import RATIOS, numbered, said, write_meta, write_rows
 

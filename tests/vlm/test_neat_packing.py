@@ -14,20 +14,19 @@ from torch import Tensor
 from torch.utils.data import DataLoader, DistributedSampler, Subset
 
 from lading import toy
-from lading.collate.masks import additive, block_causal
 from lading.errors import ConfigError, TooManyFailures, UnknownName
 from lading.fields import is_count
 from lading.ledger import Ledger
 from lading.loader import Samples, read_processor
-from lading.loader.encoder import as_inputs
-from lading.loader.tokenising import tokenising
-from lading.materialise import document_positions
+from lading.packing import document_positions
+from lading.packing.masks import additive, block_causal
 from lading.plan.stats import straggler_factor
 from lading.records import Encoded
 from lading.sources import open_corpus
 from lading.tensors import split
 from lading.vlm import collate_fns
 from lading.vlm.datasets import PreTokenizedDatasetWrapper, RobustDatasetWrapper, make_meta_dataset
+from lading.vlm.encoder import as_inputs
 from lading.vlm.neat_packing_vlm import (
     MEDIA_KEYS,
     PackedDatasetWrapper,
@@ -41,6 +40,7 @@ from lading.vlm.neat_packing_vlm import (
     neat_pack_dataset_vlm,
 )
 from lading.vlm.samplers import LengthGroupedSampler
+from lading.vlm.tokenising import tokenising
 
 PACK = 300
 

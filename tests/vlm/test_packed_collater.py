@@ -12,7 +12,7 @@ import torch
 from lading import toy
 from lading.errors import ConfigError, UnknownName
 from lading.loader import Samples
-from lading.materialise import build_pack
+from lading.packing import build_pack
 from lading.records import Encoded
 from lading.vlm.collate_fns import neat_packed_vlm_collater
 
@@ -186,8 +186,8 @@ def test_text_alone_does_not_hide_that_layers_differ(family: str, toy_meta: Path
 
 
 def test_a_model_whose_layers_differ_gets_a_mask_for_each() -> None:
+    from lading.encode.processor_facts import read_layers
     from lading.loader import read_processor
-    from lading.loader.border import read_layers
     from lading.sources import Corpus
     from tests.families.test_contract import _talks
 

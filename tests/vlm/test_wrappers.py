@@ -17,10 +17,10 @@ from torch.utils.data import DataLoader
 from lading import toy
 from lading.errors import ConfigError, ExactnessError, SkipSample, TooManyFailures
 from lading.ledger import Ledger
-from lading.loader.journal import _remove
-from lading.loader.retry import replacement
 from lading.vlm.collate_fns import make_robust_collate
 from lading.vlm.datasets import PreTokenizedDatasetWrapper, RobustDatasetWrapper, make_meta_dataset
+from lading.vlm.replacement import replacement
+from lading.vlm.replacement_log import _remove
 from tests.vlm.rows import numbered, write_meta, write_rows
 
 

@@ -14,13 +14,13 @@ from rich.table import Table
 from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, formats, opened, print_formats
 from lading.cli.show import check_writable, console, print_json, remark
 from lading.errors import ConfigError
+from lading.lengths import Count, Counting
+from lading.lengths.annotated_copy import META, write_annotated
 from lading.loader import Samples, load_processor, read_processor
 from lading.loader.config import DECODE_SECONDS
-from lading.loader.counting import Count, Counting
-from lading.loader.counting.annotated_copy import META, write_annotated
-from lading.loader.skip import SkipPolicy
-from lading.loader.watchdog import Watchdog
 from lading.records import COLUMNS, LengthTable
+from lading.samples.skip import SkipPolicy
+from lading.workers.watchdog import Watchdog
 
 SHOWN = 5
 """Dropped samples that are printed by name."""

@@ -14,15 +14,16 @@ from lading.cli.cores import own_cores
 from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, opened, print_formats
 from lading.cli.planned import Algorithm, Epoch, PackSize, PlaceholderMedia, Placing, Seed, TooLong, WorldSize
 from lading.cli.show import check_writable, console, plan_table, print_json, say_nothing_is_left
+from lading.lengths import count_lengths
 from lading.loader import LoaderConfig, Samples, load_processor, read_processor
 from lading.loader.accounts import open_books
 from lading.loader.planning import Planning
-from lading.loader.skip import SkipPolicy
-from lading.loader.watchdog import Watchdog
 from lading.plan import PlanStats, plan_stats
 from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
 from lading.progress import task
+from lading.samples.skip import SkipPolicy
 from lading.sources import Corpus
+from lading.workers.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from lading.doctor import Findings
@@ -145,7 +146,7 @@ def _planning(corpus: Corpus, processor: str, family: str | None, config: Loader
     border = read_processor(load_processor(processor), family)
     policy = SkipPolicy(watchdog=Watchdog(config.decode_seconds))
     samples = Samples(corpus=corpus, border=border, policy=policy)
-    return Planning.of(samples, samples.count(cache=True), config)
+    return Planning.of(samples, count_lengths(samples, cache=True), config)
 
 
 def _examine(meta: Path, planning: Planning, config: LoaderConfig) -> Findings:

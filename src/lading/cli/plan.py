@@ -13,15 +13,16 @@ from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, f
 from lading.cli.planned import Algorithm, Epoch, PackSize, PlaceholderMedia, Placing, Seed, TooLong, WorldSize
 from lading.cli.show import check_writable, console, plan_table, print_json, remark, say_nothing_is_left
 from lading.ledger import Ledger
+from lading.lengths import count_lengths
 from lading.loader import LoaderConfig, Samples, load_processor, read_processor
 from lading.loader.accounts import open_books
 from lading.loader.planning import Planning
-from lading.loader.skip import SkipPolicy
-from lading.loader.watchdog import Watchdog
 from lading.plan import plan_stats
 from lading.plan.file import save_plan
 from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
 from lading.progress import task
+from lading.samples.skip import SkipPolicy
+from lading.workers.watchdog import Watchdog
 
 SHOWN = 5
 """Dropped and truncated samples that are printed by name; the ledger has all of them."""
@@ -73,7 +74,7 @@ def plan(
     )
     if not as_json:
         print_formats(corpus, samples.layouts)
-    planning = Planning.of(samples, samples.count(cache=True), config)
+    planning = Planning.of(samples, count_lengths(samples, cache=True), config)
     table, made = planning.lengths, planning.plan(config, config.epoch)
     with task("accounting"):
         books, stats = open_books(planning.samples, table, made), plan_stats(made, table)

@@ -35,7 +35,7 @@ def verify(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Prove that packed = unpacked on your data: tokens, labels, positions, sight, loss. Exit code 1: it is not."""
-    from lading.loader.layouts import source_layouts
+    from lading.samples.layouts import source_layouts
     from lading.verify import verify as check
 
     if attention not in ATTENTIONS:

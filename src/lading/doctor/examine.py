@@ -23,8 +23,8 @@ from lading.doctor.opening import Patient, open_patient
 from lading.doctor.twins import same_media, same_samples
 from lading.errors import ConfigError
 from lading.loader import Border, load_processor, read_processor
-from lading.loader.helpers import Helpers
 from lading.records import Finding
+from lading.workers.pool import Helpers
 
 CHUNK = 64
 """Rows that are looked at together."""

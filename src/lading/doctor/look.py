@@ -17,11 +17,11 @@ from lading.doctor.digests import path_digest, sample_digest
 from lading.doctor.kinds import KINDS, Problem
 from lading.doctor.reading import Read, kind_of, read
 from lading.loader import Border, Samples
-from lading.loader.skip import SkipPolicy
-from lading.loader.watchdog import Watchdog
 from lading.media.opening import DATA_URL
 from lading.records import Dropped, MediaPart
+from lading.samples.skip import SkipPolicy
 from lading.sources import Corpus
+from lading.workers.watchdog import Watchdog
 
 REMEMBERED = 100_000
 """Media whose verdict a process keeps; the rows of a picture usually stand together."""

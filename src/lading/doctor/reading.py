@@ -11,8 +11,8 @@ from lading.conversation import Layout, read_conversation
 from lading.doctor.kinds import KINDS, Problem
 from lading.errors import CorpusError, Reason, SkipSample
 from lading.fields import MediaKind
-from lading.loader.layouts import source_layout, stated_layout
 from lading.records import Conversation
+from lading.samples.layouts import source_layout, stated_layout
 from lading.sources import Corpus
 from lading.sources.corpus import Source
 

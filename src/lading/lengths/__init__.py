@@ -1,15 +1,16 @@
-"""Exact token counts for a whole corpus, without decoding a pixel; counted once and kept.
+"""A corpus → its length table: exact token counts without decoding a pixel, each data file counted once and kept.
 
-    rows      what the rows of a file cost
-    store     those numbers on disk: memory-mapped, sealed with a digest, never half-written
-    folder    where that is
-    estimate  what an example may cost, where nobody counted
-    annotate  rows with their counts written into them, for whoever reads estimates
-
-The counting itself is wired in `lading.loader.counting`: it needs a processor.
+count           what is known is read, what is missing is counted and kept
+processes       others that count along
+rows            what the rows of a file cost
+store           those numbers on disk: memory-mapped, sealed with a digest, never half-written
+fingerprint     everything that lengths depend on
+changed_media   the sizes of a few media files, to notice that they were changed
+annotated_copy  a copy of a corpus with the counts in its rows; annotate: one row of it
 """
 
+from lading.lengths.count import Count, Counting, count_lengths
 from lading.lengths.rows import Counted, merge
 from lading.lengths.store import Store
 
-__all__ = ["Counted", "Store", "merge"]
+__all__ = ["Count", "Counted", "Counting", "Store", "count_lengths", "merge"]

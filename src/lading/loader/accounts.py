@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from lading.errors import Reason, SkipSample
 from lading.ledger import Ledger, too_long
 from lading.loader.ranks import Ranks
-from lading.loader.samples import Samples
 from lading.records import Dropped, LengthTable, PackPlan
+from lading.samples.samples import Samples
 
 
 def open_books(samples: Samples, table: LengthTable, plan: PackPlan) -> Ledger:

@@ -8,10 +8,10 @@ from typing import Any, Final, Literal, get_args
 
 from lading.errors import ConfigError, UnknownName
 from lading.family import ATTENTIONS, PIXELS, Attention, Pixels
-from lading.loader.truncation import TOO_LONG, TooLong
 from lading.plan.knapsack import ALGORITHMS
 from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
 from lading.plan.order import PLACINGS
+from lading.samples.truncation import TOO_LONG, TooLong
 
 LEAST: Final = {
     "pack_size": 1,

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.ledger import Ledger
+from lading.lengths.fingerprint import Fingerprints
 from lading.loader.accounts import last_step_entries, open_books
 from lading.loader.config import LoaderConfig
-from lading.loader.counting.fingerprint import Fingerprints
-from lading.loader.samples import Samples
 from lading.loader.state import Cursor
 from lading.plan.carry_on import Schedule, Stretch, schedule
 from lading.records import Batch, Dropped, LengthTable, PackPlan
+from lading.samples.samples import Samples
 
 
 class Epoch:

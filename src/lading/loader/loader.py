@@ -14,30 +14,31 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
+from lading.encode.processor_facts import load_processor, read_layers, read_processor
 from lading.errors import ConfigError, CorpusError, LadingError, TooManyFailures
 from lading.ledger import Ledger
+from lading.lengths import count_lengths
+from lading.lengths.fingerprint import Fingerprints
 from lading.loader.accounts import merged_ledger
 from lading.loader.agreement import Agreement
-from lading.loader.ahead import Ahead
-from lading.loader.border import load_processor, read_layers, read_processor
 from lading.loader.config import LoaderConfig
-from lading.loader.counting.fingerprint import Fingerprints
 from lading.loader.epoch import Epoch
-from lading.loader.opening import opened
 from lading.loader.packs import Collater, PackDataset
 from lading.loader.planning import Planning
 from lading.loader.ranks import find_ranks
-from lading.loader.reviving import sweep
-from lading.loader.samples import Samples
-from lading.loader.skip import SkipPolicy
 from lading.loader.state import Cursor, check_plan
-from lading.loader.watchdog import Watchdog
 from lading.media.normalise import PixelNormaliser
 from lading.plan import PlanStats, plan_stats
 from lading.plan.file import load_plan
 from lading.plan.lanes import decoding_costs, share_out
 from lading.progress import Advance, default_watcher, watched_by
 from lading.records import Batch, PackPlan, Work
+from lading.samples.opening import opened
+from lading.samples.samples import Samples
+from lading.samples.skip import SkipPolicy
+from lading.workers.prefetch import Ahead
+from lading.workers.restart import sweep
+from lading.workers.watchdog import Watchdog
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +100,7 @@ class Loader:
                 draft=self.config.draft,
             )
             self._layers = read_layers(self.samples.border.family, model_config, self.config.attention)
-            counted = self.samples.count(told, workers=self.config.count_workers, cache=self.config.cache)
+            counted = count_lengths(self.samples, told, workers=self.config.count_workers, cache=self.config.cache)
             self._planning = Planning.of(self.samples, counted, self.config, work)
             self.samples, self.lengths = self._planning.samples, self._planning.lengths
         self._given = None if plan is None else check_plan(load_plan(plan, check=True), self.config, self._planning)

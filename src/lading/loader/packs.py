@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from torch.utils.data import Dataset
 
-from lading.collate import collate_packs
 from lading.errors import LadingError, TooManyFailures
 from lading.family import LayerSight
 from lading.loader.config import LoaderConfig
-from lading.loader.samples import Samples
-from lading.materialise import append_untrained, build_pack
 from lading.media.normalise import normalised
+from lading.packing import append_untrained, build_pack, collate_packs
 from lading.records import Batch, Dropped, Encoded, LengthTable, Pack, PackPlan
+from lading.samples.samples import Samples
 
 MAX_ATTEMPTS = 10
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
-from lading.loader.company import cautions
+from lading.loader.cautions import cautions
 from lading.loader.config import LoaderConfig
-from lading.loader.samples import Samples
-from lading.loader.truncation import fit
 from lading.media import placeholder
 from lading.plan import make_plan
 from lading.plan.room import room_for_samples
 from lading.records import Encoded, LengthTable, PackPlan, Work
+from lading.samples.samples import Samples
+from lading.samples.truncation import fit
 
 logger = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from lading.report.records import Gathered, MediumView, SampleView, Turn
 from lading.report.tokens import token_texts, tokens_view
 
 if TYPE_CHECKING:
+    from lading.encode import Outline
     from lading.loader import Samples
-    from lading.tokenise import Outline
 
 CHUNK = 32
 LIMIT = 200
@@ -64,7 +64,7 @@ _OTHER_SIGHT = (
 
 
 def _look(samples: Samples, indices: Sequence[int], budget: Budget) -> Iterator[SampleView]:
-    from lading.tokenise import Outline
+    from lading.encode import Outline
 
     for index, outline in zip(indices, samples.outline(indices), strict=True):
         key = samples.corpus.key(index)

@@ -13,15 +13,15 @@ from lading.records import Document
 from lading.report.records import TokensView
 
 if TYPE_CHECKING:
-    from lading.materialise.positions import ThreeWay
-    from lading.tokenise import Outline
+    from lading.encode import Outline
+    from lading.packing.positions import ThreeWay
 
 REPLACEMENT = "\ufffd"
 
 
 def tokens_view(outline: Outline, three_way: ThreeWay | None) -> TokensView:
     """The tokens of a sample, with what is trained on and where each stands."""
-    from lading.materialise.positions import document_positions
+    from lading.packing.positions import document_positions
 
     document = Document(key=outline.conversation.key, tokens=len(outline.ids), media=outline.media)
     positions: NDArray[Any] = document_positions(document, three_way).numpy()

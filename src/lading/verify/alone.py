@@ -11,13 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from lading.encode.template import messages_for_template
 from lading.loader import Border
 from lading.media import audio, image, video
 from lading.media.pixels import clip_frames, of_kind, sampling_rate
 from lading.media.probe import metadata
 from lading.media.video import HEARD
 from lading.records import Conversation, Footprint, Message
-from lading.tokenise.render import messages_for_template
 
 TYPES = ("mm_token_type_ids", "token_type_ids")
 TEMPORAL_PATCH = 2

@@ -5,7 +5,7 @@ A collate function takes examples (`{"conversation": …}`) and gives a dictiona
 the page says, labels are shifted here, once: they lose their first place and everything else its last, so a model that
 shifts by itself must be given `shift_labels=batch["labels"]`.
 
-All functions share one way (`loader/batches.py`); what differs between families is declared in `families/`.
+All functions share one way (`vlm/batches.py`); what differs between families is declared in `families/`.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from typing import Any
 
 import torch
 
-from lading.collate.pages import REQUIRED, pad_samples, shift_batch
 from lading.errors import ConfigError
 from lading.families import all_families
-from lading.loader.batches import border_of, collate_examples, exact_lengths, fitting, known_footprints
-from lading.loader.batches import talks_of as _talks
-from lading.loader.encoder import SampleInputs
-from lading.loader.label_search import CHATML_PROCESSORS as _IMSTART_TEMPLATE_PROCESSORS
-from lading.loader.label_search import assistant_marker as _get_assistant_marker
-from lading.loader.label_search import assistant_text as _extract_assistant_text
-from lading.loader.label_search import decode_token as _decode_single_token
-from lading.loader.label_search import find_pattern_indices as _find_pattern_indices
-from lading.loader.label_search import labels_by_text as build_labels
-from lading.loader.label_search import labels_by_turns as build_labels_from_template
-from lading.loader.label_search import stop_token as _get_stop_token_id
-from lading.loader.packed_batches import collate_packed as neat_packed_vlm_collater
-from lading.loader.page_parsing import collate_pages as nemotron_parse_collate_fn
-from lading.loader.retry import Indexed, Replacing
-from lading.loader.samples import Samples
-from lading.loader.thought_prefix import MODEL_TURN as _GEMMA4_MODEL_TURN
-from lading.loader.thought_prefix import THINKING_PREFIX as _GEMMA4_THINKING_PREFIX
-from lading.loader.thought_prefix import inject_thought as _inject_thinking_prefix_tokens
 from lading.media import image
 from lading.media.geometry import PatchGrid
 from lading.media.video import HEARD
+from lading.samples.samples import Samples
 from lading.sources import Corpus
+from lading.vlm.batches import border_of, collate_examples, exact_lengths, fitting, known_footprints
+from lading.vlm.batches import talks_of as _talks
 from lading.vlm.datasets import RobustDatasetWrapper
+from lading.vlm.encoder import SampleInputs
+from lading.vlm.label_search import CHATML_PROCESSORS as _IMSTART_TEMPLATE_PROCESSORS
+from lading.vlm.label_search import assistant_marker as _get_assistant_marker
+from lading.vlm.label_search import assistant_text as _extract_assistant_text
+from lading.vlm.label_search import decode_token as _decode_single_token
+from lading.vlm.label_search import find_pattern_indices as _find_pattern_indices
+from lading.vlm.label_search import labels_by_text as build_labels
+from lading.vlm.label_search import labels_by_turns as build_labels_from_template
+from lading.vlm.label_search import stop_token as _get_stop_token_id
+from lading.vlm.nemotron_parse import collate_pages as nemotron_parse_collate_fn
+from lading.vlm.packed_batches import collate_packed as neat_packed_vlm_collater
+from lading.vlm.padded_batches import REQUIRED, pad_samples, shift_batch
+from lading.vlm.replacement import Indexed, Replacing
+from lading.vlm.thought_prefix import MODEL_TURN as _GEMMA4_MODEL_TURN
+from lading.vlm.thought_prefix import THINKING_PREFIX as _GEMMA4_THINKING_PREFIX
+from lading.vlm.thought_prefix import inject_thought as _inject_thinking_prefix_tokens
 
 __all__ = [
     "COLLATE_FNS",
@@ -213,7 +213,7 @@ def default_collate_fn(
 
 
 def _hooked(processor: Any, hook: Callable[[Batch, Any], Batch], batch: Batch, conversations: Sequence[Any]) -> Batch:
-    from lading.conversation.export import to_example
+    from lading.vlm.example_form import to_example
 
     batch.pop("labels")
     changed = hook(batch, processor)

@@ -1,6 +1,6 @@
 """`nemo_automodel.components.datasets.vlm.datasets`, under its names.
 
-Every `make_…_dataset` gives examples in the conversation form (`conversation/export.py`). Nothing here opens a picture
+Every `make_…_dataset` gives examples in the conversation form (`vlm/example_form.py`). Nothing here opens a picture
 before it is asked for, and nothing draws from a global generator.
 """
 
@@ -12,24 +12,24 @@ from pathlib import Path
 from typing import Any
 
 from lading.conversation import Layout
-from lading.conversation.export import from_example
 from lading.conversation.presets import cord_v2, cv17, medpix, rdr, unimm_chat
+from lading.encode.processor_facts import read_processor
 from lading.errors import ConfigError, UnknownName
 from lading.ledger import Ledger
-from lading.loader.border import read_processor
-from lading.loader.encoder import Encoder, as_inputs
-from lading.loader.example_stats import Timing, collect, summary
-from lading.loader.examples import Example, Examples, read_example
-from lading.loader.mixture import load, open_mixture, own_share
-from lading.loader.preset import open_preset
-from lading.loader.retry import Indexed, Replacing
 from lading.records import Conversation, Encoded, Row, SampleKey
 from lading.sources.elements import begins_array
 from lading.sources.hub import LOAD_OPTIONS
 from lading.sources.json_array import JsonArrayFile
 from lading.sources.jsonl import JsonlFile
 from lading.sources.meta import COLUMNS, TAGS
-from lading.sources.shard import rows_of_rank
+from lading.vlm.encoder import Encoder, as_inputs
+from lading.vlm.example_form import from_example
+from lading.vlm.example_stats import Timing, collect, summary
+from lading.vlm.examples import Example, Examples, read_example
+from lading.vlm.hub_examples import open_preset
+from lading.vlm.mixture import load, open_mixture, own_share
+from lading.vlm.replacement import Indexed, Replacing
+from lading.vlm.shares import rows_of_rank
 
 logger = logging.getLogger(__name__)
 

@@ -25,17 +25,17 @@ from lading import families
 from lading.errors import ConfigError, Reason, UnknownName
 from lading.fields import SEQUENCE_FIELDS, Field, is_count
 from lading.ledger import Ledger, too_long
-from lading.lengths import estimate as guess
-from lading.loader.costs import Cost, described, exact_costs, name_of, quick_costs, refuse_long
-from lading.loader.encoder import SampleInputs
-from lading.loader.packed_samples import PackedSamples, PackInputs, ShiftedSamples
-from lading.loader.tokenising import tokenising
-from lading.materialise.positions import ThreeWay, document_positions
-from lading.materialise.shifted import join_samples, rope_positions, shift_sample
 from lading.microbatch import MEDIA_KEYS as MEDIA_TABLE
-from lading.plan.vt_order import alike_bins, plan_bins
+from lading.packing.positions import ThreeWay, document_positions
 from lading.records import Dropped
+from lading.vlm import estimate as guess
+from lading.vlm.costs import Cost, described, exact_costs, name_of, quick_costs, refuse_long
+from lading.vlm.encoder import SampleInputs
+from lading.vlm.media_order import alike_bins, plan_bins
+from lading.vlm.packed_samples import PackedSamples, PackInputs, ShiftedSamples
 from lading.vlm.samplers import LengthGroupedSampler, _smart_resize_image, _smart_resize_video, count_exactly
+from lading.vlm.shifted import join_samples, rope_positions, shift_sample
+from lading.vlm.tokenising import tokenising
 
 logger = logging.getLogger(__name__)
 

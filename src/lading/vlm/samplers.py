@@ -13,12 +13,12 @@ from torch.utils.data import Sampler, Subset
 
 from lading.errors import ConfigError, SkipSample
 from lading.ledger import too_long
-from lading.lengths import estimate as guess
-from lading.loader.costs import Cost, described, exact_costs, name_of
 from lading.media.geometry import ClipGrid, PatchGrid, smart_resize, smart_resize_clip
-from lading.plan.length_groups import grouped_order, length_order, stretch
 from lading.records import Dropped
+from lading.vlm import estimate as guess
+from lading.vlm.costs import Cost, described, exact_costs, name_of
 from lading.vlm.datasets import PreTokenizedDatasetWrapper
+from lading.vlm.length_groups import grouped_order, length_order, stretch
 
 __all__ = ["LengthGroupedSampler", "_smart_resize_image", "_smart_resize_video", "logger"]
 
@@ -76,7 +76,7 @@ class LengthGroupedSampler(Sampler[int]):
     yield equally many numbers, and none of their samples is left out.
 
     Lengths are exact where the data set can count (`PreTokenizedDatasetWrapper`, `lading.loader.Samples`): from text
-    and the headers of media. Otherwise they are estimated (`lading.lengths.estimate` says how). `exact_lengths=True`
+    and the headers of media. Otherwise they are estimated (`lading.vlm.estimate` says how). `exact_lengths=True`
     counts raw examples too, by the `processor`; `exact_lengths=False` never does. Samples over `max_length`, or that
     cannot be used at all, are left out: logged by name, and kept in `dropped`.
 

@@ -1,0 +1,174 @@
+"""Conversation → the text the chat template makes of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from lading.errors import ConfigError, Reason, SkipSample
+from lading.records import Conversation, Message, TextPart
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+    from lading.encode.opaque import Frame
+
+Render = Callable[[Conversation], str]
+
+COMPARED = 16
+"""Texts that are compared before a quicker way to write them is trusted."""
+
+
+def messages_for_template(messages: tuple[Message, ...], *, system_as_text: bool = False) -> list[dict[str, Any]]:
+    """The shape chat templates read: a role and a list of typed parts. No medium is in it, only its place.
+
+    >>> messages_for_template((Message(role="user", parts=(TextPart(text="hi"),)),))
+    [{'role': 'user', 'content': [{'type': 'text', 'text': 'hi'}]}]
+    """
+    return [
+        {"role": message.role, "content": _text(message)}
+        if system_as_text and message.role == "system"
+        else {"role": message.role, "content": [_part(part) for part in message.parts]}
+        for message in messages
+    ]
+
+
+def _text(message: Message) -> str:
+    return "".join(part.text for part in message.parts if isinstance(part, TextPart))
+
+
+def _part(part: object) -> dict[str, str]:
+    if isinstance(part, TextPart):
+        return {"type": "text", "text": part.text}
+    return {"type": part.kind}  # type: ignore[attr-defined]  # the only other part is MediaPart
+
+
+class Renderer:
+    """Renders conversations with one chat template, compiled once by transformers."""
+
+    def __init__(
+        self, template: str | None, special_tokens: Mapping[str, Any], *, where: str, system_as_text: bool = False
+    ) -> None:
+        if not template:
+            raise ConfigError(
+                found="a processor without a chat template",
+                wanted="one that knows how its model's turns are written",
+                consequence="set processor.chat_template, or name a family that builds its prompt itself",
+                where=where,
+            )
+        self._pen = _Pen(template, special_tokens)
+        self._system_as_text = system_as_text
+
+    def __call__(self, conversation: Conversation) -> str:
+        """The conversation's text; `SkipSample` where the template refuses it."""
+        from jinja2 import TemplateError
+
+        try:
+            return self._pen.write(self._messages(conversation))
+        except TemplateError as error:
+            raise SkipSample(
+                Reason.TEMPLATE_REFUSED,
+                found=f"a conversation the chat template refuses ({error})",
+                where=conversation.key.where,
+            ) from error
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is known how the template is best written with; the first texts are there to find out."""
+        return self._pen.settled
+
+    def frame(self, conversation: Conversation) -> Frame | None:
+        """What is written around the texts of a conversation, each an `opaque` character; `None` if that depends."""
+        from jinja2 import TemplateError
+
+        try:
+            return self._pen.frame(self._messages(conversation))
+        except TemplateError:
+            return None
+
+    def _messages(self, conversation: Conversation) -> list[dict[str, Any]]:
+        return messages_for_template(conversation.messages, system_as_text=self._system_as_text)
+
+
+class _Pen:
+    """Writes messages with a template that transformers has compiled.
+
+    Its own function first rebuilds whatever it is given out of plain values; ours are plain already, and a third of the
+    time is saved. The first texts are compared with that function's: where one differs, it is used for all.
+    """
+
+    def __init__(self, template: str, special_tokens: Mapping[str, Any]) -> None:
+        self._template, self._special_tokens = template, special_tokens
+        self._quick: Template | None = None
+        self._compared = 0
+
+    @property
+    def settled(self) -> bool:
+        return self._compared >= COMPARED
+
+    def write(self, messages: list[dict[str, Any]]) -> str:
+        if not self.settled:
+            return self._both(messages)
+        return self._own(messages) if self._quick is None else self._quickly(self._quick, messages)
+
+    def _both(self, messages: list[dict[str, Any]]) -> str:
+        own = self._own(messages)
+        if not self._compared and all(isinstance(token, str) for token in self._special_tokens.values()):
+            self._quick = _compiled(self._template)
+        self._compared += 1
+        if self._quick is not None and self._quickly(self._quick, messages) != own:
+            self._quick, self._compared = None, COMPARED
+        return own
+
+    def _quickly(self, quick: Template, messages: list[dict[str, Any]]) -> str:
+        return quick.render(messages=messages, **self._others())
+
+    def frame(self, messages: list[dict[str, Any]]) -> Frame | None:
+        """Known only where the compiled template is, and has been compared."""
+        from lading.encode.opaque import frame
+
+        if self._quick is None or not self.settled:
+            return None
+        return frame(self._quick, self._template, messages, **self._others())
+
+    def _others(self) -> dict[str, Any]:
+        return {"tools": None, "documents": None, "add_generation_prompt": False, **self._special_tokens}
+
+    def _own(self, messages: list[dict[str, Any]]) -> str:
+        from transformers.utils.chat_template_utils import render_jinja_template
+
+        texts, _ = render_jinja_template(conversations=[messages], chat_template=self._template, **self._special_tokens)
+        return str(texts[0])
+
+
+def _compiled(template: str) -> Template | None:
+    """The compiled template; `None` where this version of transformers keeps it elsewhere."""
+    from transformers.utils import chat_template_utils
+
+    try:
+        compiled: Template = chat_template_utils._compile_jinja_template(template)
+    except AttributeError:
+        return None
+    return compiled
+
+
+def has_generation_blocks(template: str) -> bool:
+    """Whether a template says itself what the assistant says, in `{% generation %}` blocks."""
+    return re.search(r"{%-?\s*generation\s*-?%}", template) is not None
+
+
+def generation_finder(
+    template: str, special_tokens: Mapping[str, Any], *, closing: str, system_as_text: bool = False
+) -> Callable[[Conversation, str], list[tuple[int, int]]]:
+    """A function that finds what the assistant says by the template's own blocks, and the closing marker behind it."""
+    from transformers.utils.chat_template_utils import render_jinja_template
+
+    def find(conversation: Conversation, text: str) -> list[tuple[int, int]]:
+        messages = messages_for_template(conversation.messages, system_as_text=system_as_text)
+        _, found = render_jinja_template(
+            conversations=[messages], chat_template=template, return_assistant_tokens_mask=True, **special_tokens
+        )
+        return [(start, stop + len(closing) * text.startswith(closing, stop)) for start, stop in found[0]]
+
+    return find

@@ -1,0 +1,49 @@
+"""Documents side by side: joined tensors, per-document positions, document ids, and the one shift of the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from lading.errors import ConfigError
+from lading.fields import IGNORE_INDEX, Field
+from lading.packing.positions import ThreeWay, pack_positions
+from lading.records import Dropped, Encoded, Pack
+from lading.tensors import join, shift
+
+
+def build_pack(
+    samples: Sequence[Encoded],
+    *,
+    fields: Mapping[str, Field],
+    three_way: ThreeWay | None = None,
+    number: int = 0,
+    dropped: Sequence[Dropped] = (),
+) -> Pack:
+    """One pack of encoded samples, in the given order."""
+    if not samples:
+        raise ConfigError(found="a pack without documents", wanted="at least one", where=f"pack {number}")
+    documents = tuple(sample.document for sample in samples)
+    lengths = [document.tokens for document in documents]
+    # Positions and document ids are written for the whole pack at once, not joined.
+    tensors = join([sample.tensors for sample in samples], fields)
+    tensors["labels"] = shift(tensors["labels"], lengths)
+    tensors["position_ids"] = pack_positions(documents, three_way)
+    tensors["document_ids"] = torch.from_numpy(np.repeat(np.arange(1, len(documents) + 1), lengths))
+    return Pack(number=number, documents=documents, tensors=tensors, dropped=tuple(dropped))
+
+
+def append_untrained(
+    pack: Pack, sample: Encoded, *, fields: Mapping[str, Field], three_way: ThreeWay | None = None
+) -> Pack:
+    """The pack with one more document behind it that nothing is trained on."""
+    silent = {
+        **sample.tensors,
+        "labels": torch.full_like(sample.tensors["labels"], IGNORE_INDEX),
+        "position_ids": pack_positions([sample.document], three_way),
+        "document_ids": torch.full((sample.document.tokens,), len(pack.documents) + 1, dtype=torch.long),
+    }
+    return replace(pack, documents=(*pack.documents, sample.document), tensors=join([pack.tensors, silent], fields))

@@ -1,0 +1,13 @@
+"""A corpus seen through one processor: sample number → conversation, length or tensors.
+
+samples     `Samples`: a corpus with everything that encodes its conversations
+opening     a path, or an open corpus → a corpus
+layouts     how the rows of each source are read, as configured or as some of them show
+skip        the one place where any error may become a named skip
+truncation  samples that are too long, cut to what fits
+"""
+
+from lading.samples.samples import Samples
+from lading.samples.skip import SkipPolicy
+
+__all__ = ["Samples", "SkipPolicy"]

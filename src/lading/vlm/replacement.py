@@ -1,0 +1,214 @@
+"""Replacing what fails: which sample stands in is a function of (seed, epoch, index, attempt), and it is written down.
+
+    sample 3 of 8 fails     attempt 1 → 1     attempt 2 → 4     …     never 3, and no other twice
+
+With `max_retries` used up, `TooManyFailures` lists every cause.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from torch.utils.data import Dataset, get_worker_info
+
+from lading.errors import ConfigError, TooManyFailures
+from lading.ledger import Ledger
+from lading.records import Dropped, SampleKey
+from lading.samples.skip import SkipPolicy
+from lading.vlm.replacement_log import Journal
+
+REMEMBERED = 8192
+"""How many of the numbers asked for last are kept, to know what a batch is made of."""
+
+
+def replacement(index: int, attempt: int, *, size: int, seed: int, epoch: int) -> int:
+    """Which of `size` samples stands in for sample `index`; attempt 0 is the sample itself.
+
+    The others are shuffled, as far as is needed, so that every one comes up once before any comes up again. (Walked
+    with a fixed step, all of a few attempts may lie in one bad stretch, or on odd numbers alone.)
+
+    >>> [replacement(3, attempt, size=8, seed=0, epoch=0) for attempt in range(4)]
+    [3, 1, 4, 2]
+    """
+    others = size - 1
+    if attempt == 0 or others < 1:
+        return index % size
+    dice = np.random.default_rng([seed, epoch, index])
+    chosen, moved = 0, dict[int, int]()
+    for place in range((attempt - 1) % others + 1):
+        drawn = int(dice.integers(place, others))
+        # A shuffle swaps two places; only those that were are written down.
+        chosen, moved[drawn] = moved.get(drawn, drawn), moved.get(place, place)
+    return (index + 1 + chosen) % size
+
+
+class Indexed(Protocol):
+    """What can be wrapped: anything with a length and items by number."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int, /) -> Any: ...
+
+
+@runtime_checkable
+class Named(Protocol):
+    """A data set whose samples have names of their own."""
+
+    def key(self, place: int, /) -> SampleKey:
+        """The name of a sample."""
+        ...
+
+
+class Replacing(Dataset[Any]):
+    """A data set whose bad samples are replaced by named others.
+
+    With a `ledger`, every replacement is written there. Workers are processes of their own: what they replaced arrives
+    when `account` is called. `set_epoch` is seen by workers that live on.
+    """
+
+    def __init__(self, dataset: Indexed, *, max_retries: int, seed: int, ledger: Ledger | None) -> None:
+        problems = [
+            f"{name} {value}" for name, value in (("max_retries", max_retries), ("seed", seed)) if int(value) < 0
+        ]
+        if problems:
+            raise ConfigError(found=", ".join(problems), wanted="0 or more", where=type(self).__name__)
+        if len(dataset) == 0:
+            raise ConfigError(found="a data set without examples", wanted="at least one", where=type(self).__name__)
+        self.dataset, self.max_retries, self.seed = dataset, max_retries, seed
+        self.journal = Journal(ledger)
+        # In shared memory: workers that outlive an epoch would otherwise go on with the number they were born with.
+        self._epoch = torch.zeros(1, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]  # torch left it untyped
+        self._asked: deque[int] = deque(maxlen=REMEMBERED)
+        self._unasked = 0
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: int) -> Any:
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"sample {index} of {len(self)}")
+        index %= len(self)
+        self._asked.append(index)
+        return self.obtain(index)[0]
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that replacements are drawn for."""
+        return int(self._epoch)
+
+    def set_epoch(self, epoch: int, ledger: Ledger | None = None) -> None:
+        """Start another epoch, with a ledger of its own if one is given."""
+        self._epoch.fill_(epoch)
+        self.journal.start(ledger)
+
+    def fetch(self, index: int) -> Any:
+        """One sample, or the error it has."""
+        return self.dataset[index]
+
+    def key(self, place: int) -> SampleKey:
+        """The name of a sample: its data set's own, or its number."""
+        if isinstance(self.dataset, Named):
+            return self.dataset.key(place)
+        source = type(self.dataset).__name__
+        return SampleKey(index=place, source=source, where=f"{source}[{place}]")
+
+    def stand_in(self, index: int, attempt: int) -> int:
+        """Who stands in for a sample at an attempt of this epoch."""
+        return replacement(index, attempt, size=len(self), seed=self.seed, epoch=self.epoch)
+
+    def obtain(self, index: int) -> tuple[Any, int]:
+        """A sample, or the first of its stand-ins that works, and the number it has."""
+        failed: list[Dropped] = []
+        for attempt in range(1 + min(self.max_retries, len(self) - 1)):
+            chosen = self.stand_in(index, attempt)
+            outcome = SkipPolicy().attempt(self.key(chosen), partial(self.fetch, chosen))
+            if not isinstance(outcome, Dropped):
+                if failed:
+                    self.journal.write(replace(failed[0], by=(self.key(chosen),)))
+                return outcome, chosen
+            failed.append(outcome)
+        self.journal.write(failed[0])
+        raise exhausted(failed, where=str(self.key(index)))
+
+    def asked_last(self, count: int) -> list[int] | None:
+        """The numbers asked for last: a worker fetches a batch, then collates it, with nothing in between.
+
+        `None` where fewer were asked for: the batch was fetched past this data set.
+        """
+        recent = list(self._asked)[-count:]
+        return recent if len(recent) == count else None
+
+    def counted_next(self, count: int) -> list[int]:
+        """Numbers for a batch that was fetched past this data set: nobody knows its own, so batches are counted.
+
+        They are those of data read in order, the workers taking turns, and go on beyond the last sample: batches of one
+        size share none, so that each has stand-ins of its own.
+        """
+        worker = get_worker_info()
+        turn, workers = (0, 1) if worker is None else (worker.id, worker.num_workers)
+        first = self._unasked + turn * count
+        self._unasked += workers * count
+        return list(range(first, first + count))
+
+    def robust_collate(self, collate_fn: Callable[[list[Any]], Any]) -> RobustCollate:
+        """Wrap `collate_fn` so that, when it fails, the whole batch is drawn again, by the same rules."""
+        return RobustCollate(dataset=self, collate_fn=collate_fn, max_retries=self.max_retries)
+
+    def account(self, handed: Iterable[int] = ()) -> Ledger:
+        """The ledger, with what workers replaced. `handed` are the numbers a sampler gave out: those count as trained,
+        unless another sample stood in for them.
+        """
+        return self.journal.settle(self.key(index).index for index in handed)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RobustCollate:
+    """A collate function that draws its batch again when it fails."""
+
+    dataset: Replacing
+    collate_fn: Callable[[list[Any]], Any]
+    max_retries: int
+    """How often; for each sample of such a batch the data set's own bound holds."""
+
+    def __call__(self, samples: Sequence[Any]) -> Any:
+        """The batch of these samples, or of the first stand-ins that work together."""
+        asked = self.dataset.asked_last(len(samples))
+        numbers = self.dataset.counted_next(len(samples)) if asked is None else asked
+        told = "fetched elsewhere" if asked is None else ", ".join(map(str, asked))
+        place = SampleKey(index=-1, source="batch", where=f"batch of samples {told}")
+        failed: list[Dropped] = []
+        batch, used = list(samples), numbers
+        for attempt in range(1 + self.max_retries):
+            if attempt:
+                drawn = [self.dataset.obtain(self.dataset.stand_in(index, attempt)) for index in numbers]
+                batch, used = [sample for sample, _ in drawn], [number for _, number in drawn]
+            outcome = SkipPolicy().attempt(place, partial(self.collate_fn, batch))
+            if not isinstance(outcome, Dropped):
+                # A ledger knows samples by their numbers: of a batch without them there is nothing to tell it.
+                if asked is not None:
+                    self._write(failed, asked, used)
+                return outcome
+            failed.append(outcome)
+        raise exhausted(failed, where=place.where)
+
+    def _write(self, failed: Sequence[Dropped], asked: Sequence[int], used: Sequence[int]) -> None:
+        for index, number in zip(asked, used, strict=True) if failed else ():
+            entry = replace(failed[0], key=self.dataset.key(index), by=(self.dataset.key(number),))
+            self.dataset.journal.write(entry)
+
+
+def exhausted(failed: Sequence[Dropped], *, where: str) -> TooManyFailures:
+    """The error of somebody who tried everything: each attempt with its cause."""
+    causes = "; ".join(f"({number}) {entry.key}: {entry.detail}" for number, entry in enumerate(failed))
+    return TooManyFailures(
+        found=f"{len(failed)} attempts that all failed: {causes}",
+        wanted="one that works within max_retries",
+        consequence="mend the data, or raise max_retries",
+        where=where,
+    )
