@@ -41,17 +41,18 @@ def as_in_a_worker() -> None:
 
 
 def own_samples(job: Job) -> tuple[Any, list[Any]]:
-    """Our border, and the encoded documents with their pixels, in bytes, as the loader's workers open them."""
-    from lading.loader import Samples, load_processor, read_processor
+    """What is known of the processor, and the documents with pixels in bytes, as the loader's workers open them."""
+    from lading.encode import Encoder
     from lading.records import Encoded
+    from lading.samples import Samples
     from lading.sources import open_corpus
 
     as_in_a_worker()
-    border = read_processor(load_processor(str(processor_folder(job))))
-    samples = Samples(corpus=open_corpus(job.inputs / "meta.json"), border=border).in_bytes()
+    encoder = Encoder.of(str(processor_folder(job)))
+    samples = Samples(corpus=open_corpus(job.inputs / "meta.json"), encoder=encoder).in_bytes()
     encoded = [samples.encode(index) for index in range(len(samples))]
     assert all(isinstance(sample, Encoded) for sample in encoded)
-    return border, encoded
+    return encoder.facts, encoded
 
 
 def their_samples(job: Job) -> tuple[Any, list[Any]]:

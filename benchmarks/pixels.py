@@ -23,6 +23,7 @@ import torch
 from PIL import Image
 
 from lading import PixelNormaliser
+from lading.encode import Encoder
 from lading.loader import Border, Samples, load_processor, read_processor
 from lading.media import image, measure
 from lading.media.raw import RawPatches
@@ -92,9 +93,9 @@ def samples(border: Border, jpeg: bytes, runs: int) -> None:
         messages = [{"role": "user", "content": "<image>What is it?"}, {"role": "assistant", "content": "Noise."}]
         row = {"messages": messages, "images": ["picture.jpg"]}
         (folder / "corpus.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
-        numbers = Samples(corpus=open_corpus(folder / "corpus.jsonl"), border=border)
+        numbers = Samples(corpus=open_corpus(folder / "corpus.jsonl"), encoder=Encoder(facts=border))
         ways = {
-            "sample by the processor's own class": replace(numbers, border=replace(border, raw=None)),
+            "sample by the processor's own class": replace(numbers, encoder=Encoder(facts=replace(border, raw=None))),
             "sample, pixels='model'": numbers,
             "sample, pixels='uint8'": replace(numbers, pixels="uint8"),
             "sample, pixels='uint8', draft": replace(numbers, pixels="uint8", draft=True),

@@ -17,6 +17,7 @@ import pytest
 import torch
 
 from lading import toy
+from lading.encode import Encoder
 from lading.loader import Border, Samples, read_processor
 from lading.sources import open_corpus
 
@@ -40,4 +41,4 @@ def toy_meta(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def toy_samples(toy_border: Border, toy_meta: Path) -> Samples:
-    return Samples(corpus=open_corpus(toy_meta), border=toy_border)
+    return Samples(corpus=open_corpus(toy_meta), encoder=Encoder(facts=toy_border))

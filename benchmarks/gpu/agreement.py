@@ -104,7 +104,7 @@ def _fitting(source: Source, documents: int) -> list[Encoded]:
 
 
 def _ways(source: Source, chosen: list[Encoded]) -> dict[str, Batch]:
-    border = source.samples.border
+    border = source.samples.facts
     fields, pad_token = border.family.table, border.pad_token
     singles = [build_pack([sample], fields=fields, three_way=border.three_way) for sample in chosen]
     pack = build_pack(chosen, fields=fields, three_way=border.three_way)

@@ -93,7 +93,7 @@ class Singles(Dataset[Pack]):
         self.samples = samples
 
     def __getitem__(self, index: int) -> Pack:
-        sample, border = self.samples.encode(index), self.samples.border
+        sample, border = self.samples.encode(index), self.samples.facts
         assert isinstance(sample, Encoded), sample
         return build_pack([sample], fields=border.family.table, three_way=border.three_way)
 
@@ -106,7 +106,7 @@ class Padder:
 
     def __call__(self, singles: list[Pack]) -> Batch:
         """One batch."""
-        border = self.samples.border
+        border = self.samples.facts
         return collate_samples(singles, fields=border.family.table, pad_token=border.pad_token)
 
 

@@ -56,15 +56,17 @@ def _true_lengths(job: Job, processor: Any) -> list[int]:
 
 def ours(job: Job) -> dict[str, float]:
     """The whole length table, labels and media included."""
-    from lading.loader import Samples, load_processor, read_processor
+    from lading.encode import Encoder
+    from lading.lengths import count_lengths
+    from lading.samples import Samples
     from lading.sources import open_corpus
 
-    border = read_processor(load_processor(str(processor_folder(job))))
+    encoder = Encoder.of(str(processor_folder(job)))
     with reading() as read:
-        table = Samples(corpus=open_corpus(job.inputs / "meta.json"), border=border).count(workers=WORKERS)
-    true = _true_lengths(job, border.processor)
+        table = count_lengths(Samples(corpus=open_corpus(job.inputs / "meta.json"), encoder=encoder), workers=WORKERS)
+    true = _true_lengths(job, encoder.facts.processor)
     with reading() as chinese:
-        Samples(corpus=open_corpus(job.inputs / CHINESE / "meta.json"), border=border).count(workers=WORKERS)
+        count_lengths(Samples(corpus=open_corpus(job.inputs / CHINESE / "meta.json"), encoder=encoder), workers=WORKERS)
     wrong = sum(a != b for a, b in zip(true, table.tokens.tolist(), strict=False))
     return {"seconds": read.seconds, "wrong": wrong, "seconds_chinese": chinese.seconds}
 

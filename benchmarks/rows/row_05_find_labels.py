@@ -43,18 +43,18 @@ def ours(job: Job) -> dict[str, float]:
     """From text and tokens to labels, as `tokenise` does it, and by the front door."""
     import torch
 
-    from lading.encode import Outline
+    from lading.encode import Encoder, Outline
     from lading.encode.labels import labels_from_spans, token_span
     from lading.encode.turns import assistant_spans
-    from lading.loader import Samples, load_processor, read_processor
+    from lading.samples import Samples
     from lading.sources import open_corpus
     from lading.vlm.collate_fns import build_labels_from_template
 
-    border = read_processor(load_processor(str(processor_folder(job))))
-    samples = Samples(corpus=open_corpus(job.inputs / "meta.json"), border=border)
+    encoder = Encoder.of(str(processor_folder(job)))
+    samples = Samples(corpus=open_corpus(job.inputs / "meta.json"), encoder=encoder)
     (outline,) = samples.outline([0])
     assert isinstance(outline, Outline)
-    tokeniser, talk, text, ids = border.tokeniser, outline.conversation, outline.text, outline.ids
+    tokeniser, talk, text, ids = encoder.facts.tokeniser, outline.conversation, outline.text, outline.ids
     (encoding,) = tokeniser.encode_batch([text])
     marks = {kind: medium.mark for kind, medium in tokeniser.media.items()}
 
@@ -65,11 +65,13 @@ def ours(job: Job) -> dict[str, float]:
     assert (find() == outline.labels).all()
     messages = samples.corpus.row(0).value["messages"]
     batch = torch.from_numpy(ids)[None]
-    by_door = build_labels_from_template(batch, [messages], border.processor)
+    by_door = build_labels_from_template(batch, [messages], encoder.facts.processor)
     assert by_door[0].tolist() == outline.labels.tolist()
     return {
         "seconds": median_seconds(find, 50),
-        "front_door": median_seconds(lambda: build_labels_from_template(batch, [messages], border.processor), 20),
+        "front_door": median_seconds(
+            lambda: build_labels_from_template(batch, [messages], encoder.facts.processor), 20
+        ),
         "labelled": outline.length.label_tokens,
     }
 

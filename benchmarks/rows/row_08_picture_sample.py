@@ -49,17 +49,18 @@ def prepare(job: Job) -> None:
 
 def ours(job: Job) -> dict[str, float]:
     """By number, as a worker of the loader does it."""
-    from lading.loader import Samples, load_processor, read_processor
+    from lading.encode import Encoder
+    from lading.samples import Samples
     from lading.sources import open_corpus
 
     as_in_a_worker()
-    border = read_processor(load_processor(str(processor_folder(job))))
+    encoder = Encoder.of(str(processor_folder(job)))
     corpus = open_corpus(job.inputs / "meta.json")
-    floats = Samples(corpus=corpus, border=border)
+    floats = Samples(corpus=corpus, encoder=encoder)
     figures = _figures(
         job, lambda: floats.encode_all([0] * PACK), lambda: floats.encode(0), _weight(floats.encode(0).tensors)
     )
-    numbers = Samples(corpus=corpus, border=border, pixels="uint8")
+    numbers = Samples(corpus=corpus, encoder=encoder.in_bytes())
     in_bytes = _figures(
         job, lambda: numbers.encode_all([0] * PACK), lambda: numbers.encode(0), _weight(numbers.encode(0).tensors)
     )

@@ -43,12 +43,14 @@ ROW = Row(
 
 def prepare(job: Job) -> None:
     """The pictures; then every row again with its exact counts."""
-    from lading.loader import Samples, load_processor, read_processor
+    from lading.encode import Encoder
+    from lading.lengths import count_lengths
+    from lading.samples import Samples
     from lading.sources import open_corpus
 
     plain = write_talks(job.inputs / "plain", picture_talks(job.inputs / "plain", job.pick(400, 6)))
-    border = read_processor(load_processor(str(processor_folder(job))))
-    table = Samples(corpus=open_corpus(plain), border=border).count()
+    encoder = Encoder.of(str(processor_folder(job)))
+    table = count_lengths(Samples(corpus=open_corpus(plain), encoder=encoder))
     entry = json.loads(plain.read_text(encoding="utf-8"))["talks"]
     counted = job.inputs / "counted"
     counted.mkdir()

@@ -14,10 +14,11 @@ import torch
 
 from lading import Loader, families, toy
 from lading.attention import LANGUAGE, TOWER, use_varlen
+from lading.encode import Encoder
 from lading.encode.processor_facts import read_layers
 from lading.errors import ConfigError
 from lading.family import Attention
-from lading.loader import Samples, load_processor, read_processor
+from lading.loader import Samples
 from lading.microbatch import cut_batch
 from lading.packing import build_pack, collate_packs, collate_samples
 from lading.records import Batch, Encoded, Pack
@@ -53,18 +54,18 @@ def loud_model(name: str) -> Any:
 
 
 def samples_of(meta: Path, name: str) -> Samples:
-    return Samples(corpus=open_corpus(meta), border=read_processor(load_processor(f"toy:{name}")))
+    return Samples(corpus=open_corpus(meta), encoder=Encoder.of(f"toy:{name}"))
 
 
 def encoded_of(samples: Samples) -> list[Encoded]:
     """Pictures, albums, talks, and a clip where the family takes one."""
-    clip = () if samples.border.family.name in REFUSES_CLIPS else (18,)
+    clip = () if samples.facts.family.name in REFUSES_CLIPS else (18,)
     encoded = [samples.encode(index) for index in (0, 12, 13, 21, *clip, 22, 23)]
     return [sample for sample in encoded if isinstance(sample, Encoded)]
 
 
 def packs_of(samples: Samples, groups: list[list[Encoded]]) -> list[Pack]:
-    border = samples.border
+    border = samples.facts
     return [build_pack(group, fields=border.family.table, three_way=border.three_way) for group in groups]
 
 
@@ -72,7 +73,7 @@ def two_rows(samples: Samples, encoded: list[Encoded], attention: Attention) -> 
     """Two packs of different lengths: the shorter is padded."""
     packs = packs_of(samples, [encoded[:4], encoded[4:]])
     assert packs[0].length != packs[1].length
-    border = samples.border
+    border = samples.facts
     return collate_packs(packs, fields=border.family.table, pad_token=border.pad_token, attention=attention)
 
 
@@ -93,7 +94,7 @@ def logits_of(model: Any, batch: Batch) -> torch.Tensor:
 def test_packed_is_as_alone_and_as_sdpa_has_it(meta: Path, name: str, attention: Attention) -> None:
     samples, model = samples_of(meta, name), loud_model(name)
     encoded = encoded_of(samples)
-    alone = [loss_alone(model, sample, samples.border.processor) for sample in encoded]
+    alone = [loss_alone(model, sample, samples.facts.processor) for sample in encoded]
     batch = two_rows(samples, encoded, attention)
     theirs = logits_of(model, two_rows(samples, encoded, "positions"))
     assert LANGUAGE in use_varlen(model).values()
@@ -121,7 +122,7 @@ def test_no_dense_mask_is_made(meta: Path) -> None:
 def test_wrong_borders_are_seen(meta: Path, fault: str) -> None:
     samples, model = samples_of(meta, "qwen2_5_vl"), loud_model("qwen2_5_vl")
     encoded = encoded_of(samples)
-    alone = [loss_alone(model, sample, samples.border.processor) for sample in encoded]
+    alone = [loss_alone(model, sample, samples.facts.processor) for sample in encoded]
     use_varlen(model)
     batch = two_rows(samples, encoded, "varlen")
     right = batch.tensor("cu_seq_lens_q")
@@ -140,8 +141,8 @@ def test_wrong_borders_are_seen(meta: Path, fault: str) -> None:
 def test_padded_rows_too(meta: Path, name: str) -> None:
     samples, model = samples_of(meta, name), loud_model(name)
     encoded = encoded_of(samples)[:4]
-    alone = [loss_alone(model, sample, samples.border.processor) for sample in encoded]
-    singles, border = packs_of(samples, [[sample] for sample in encoded]), samples.border
+    alone = [loss_alone(model, sample, samples.facts.processor) for sample in encoded]
+    singles, border = packs_of(samples, [[sample] for sample in encoded]), samples.facts
     batch = collate_samples(singles, fields=border.family.table, pad_token=border.pad_token)
     use_varlen(model)
     assert losses_packed(model, batch) == pytest.approx(alone, abs=TOLERANCE)
@@ -151,7 +152,7 @@ def test_padded_rows_too(meta: Path, name: str) -> None:
 @pytest.mark.parametrize("name", BOTH_WAYS)
 def test_what_borders_cannot_say_goes_the_dense_way(meta: Path, name: str, attention: Attention) -> None:
     samples, model = samples_of(meta, name), loud_model(name)
-    encoded, border = encoded_of(samples), samples.border
+    encoded, border = encoded_of(samples), samples.facts
     alone = [loss_alone(model, sample, border.processor) for sample in encoded]
     use_varlen(model)
     batch = collate_packs(
@@ -176,7 +177,7 @@ def test_families_that_borders_do_not_fit_are_refused_by_name(meta: Path, name: 
 @pytest.mark.parametrize("name", TOWERS)
 def test_a_tower_makes_one_call_for_all_its_windows(meta: Path, name: str) -> None:
     samples, model = samples_of(meta, name), loud_model(name)
-    border = samples.border
+    border = samples.facts
     packs = packs_of(samples, [encoded_of(samples)])
     batch = collate_packs(packs, fields=border.family.table, pad_token=border.pad_token, attention="varlen")
     calls = {"sdpa": 0, TOWER: 0}
@@ -226,7 +227,7 @@ def test_sounds_are_heard_as_sdpa_has_them(tmp_path: Path) -> None:
     samples, model = samples_of(corpus, "qwen3_omni"), loud_model("qwen3_omni")
     encoded = [sample for index in range(3) if isinstance(sample := samples.encode(index), Encoded)]
     assert len(encoded) == 3
-    border, packs = samples.border, packs_of(samples, [encoded])
+    border, packs = samples.facts, packs_of(samples, [encoded])
     batch = collate_packs(packs, fields=border.family.table, pad_token=border.pad_token, attention="varlen")
     theirs = logits_of(model, batch)
     assert use_varlen(model)["audio_config"] == TOWER
@@ -244,7 +245,7 @@ def test_a_batch_of_borders_moves_and_is_cut(meta: Path) -> None:
     model = loud_model("qwen2_5_vl")
     use_varlen(model)
     together = losses_packed(model, batch)
-    pieces = cut_batch(batch, 2, fields=samples.border.family.table)
+    pieces = cut_batch(batch, 2, fields=samples.facts.family.table)
     apart = [loss for piece in pieces for loss in losses_packed(model, Batch(inputs=piece.inputs, rows=piece.rows))]
     assert worst(apart, together) <= TOLERANCE
     ends = [int(borders[-1]) for piece in pieces if isinstance(borders := piece.inputs["cu_seq_lens_q"], torch.Tensor)]

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from lading import media, toy
 from lading.cli.app import app
+from lading.encode import Encoder
 from lading.lengths import count_lengths
 from lading.loader import Samples, read_processor
 from lading.loader.config import DECODE_SECONDS
@@ -30,7 +31,7 @@ def test_counted_then_kept_then_used_by_the_plan(faulty: Path, tmp_path: Path, m
     own = ("count", faulty, "--processor", "toy:qwen2_5_vl")
     monkeypatch.setenv("LADING_CACHE", str(tmp_path))
     said = [json.loads(lading(*own, "--json").stdout) for _ in range(2)]
-    table = count_lengths(Samples(corpus=open_corpus(faulty), border=read_processor(toy.processor("qwen2_5_vl"))))
+    table = count_lengths(Samples(corpus=open_corpus(faulty), encoder=Encoder.of(toy.processor("qwen2_5_vl"))))
     for name in ("tokens", "label_tokens", "visual_tokens", "images", "videos", "frames", "patches", "patch_pairs"):
         assert said[0]["total"][name] == int(getattr(table, name).sum())
         assert said[0]["total"][name] == sum(source[name] for source in said[0]["sources"].values())
@@ -59,8 +60,10 @@ def test_an_annotated_copy_estimates_exactly(faulty: Path, tmp_path: Path) -> No
     meta = Path(json.loads(done.stdout)["annotated"])
     copy = open_corpus(meta)
     border = read_processor(toy.processor("qwen2_5_vl"))
-    table = count_lengths(Samples(corpus=open_corpus(faulty), border=border))
-    assert count_lengths(Samples(corpus=copy, border=border)).tokens.tolist() == table.tokens.tolist()[:-1]
+    table = count_lengths(Samples(corpus=open_corpus(faulty), encoder=Encoder(facts=border)))
+    assert (
+        count_lengths(Samples(corpus=copy, encoder=Encoder(facts=border))).tokens.tolist() == table.tokens.tolist()[:-1]
+    )
     read = CorpusReader(corpus=copy, layouts=source_layouts(copy))
     for index in range(len(copy)):
         example = read(copy.row(index))

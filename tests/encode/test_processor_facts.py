@@ -40,10 +40,10 @@ def test_a_processor_that_cannot_be_had(name: str) -> None:
 
 def test_counts_do_not_depend_on_who_used_the_tokenizer_before(toy_samples: Samples) -> None:
     before = count_lengths(toy_samples)
-    toy_samples.border.processor.tokenizer(["a", "b c d e f"], padding="max_length", truncation=True, max_length=300)
+    toy_samples.facts.processor.tokenizer(["a", "b c d e f"], padding="max_length", truncation=True, max_length=300)
     after = count_lengths(toy_samples)
     assert after.tokens.tolist() == before.tokens.tolist()
-    toy_samples.border.processor.tokenizer(["a", "b c d e f"], padding=True, truncation=True, max_length=3)
+    toy_samples.facts.processor.tokenizer(["a", "b c d e f"], padding=True, truncation=True, max_length=3)
     assert count_lengths(toy_samples).tokens.tolist() == before.tokens.tolist()
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from lading import toy
-from lading.encode import Outline
+from lading.encode import Encoder, Outline
 from lading.encode.labels import token_span
 from lading.encode.word_pattern import ALPHABET, Unknown, cuts_before_spaces, word_pattern
 from lading.encode.words import COMPARED, Words, read_words
@@ -100,8 +100,8 @@ def test_patterns_that_might_mean_something_else_are_refused(pattern: str) -> No
 
 
 def test_media_are_counted_and_never_trained_on_wherever_they_stand() -> None:
-    samples = Samples(corpus=Corpus.of([]), border=read_processor(toy.processor("qwen2_5_vl")))
-    tokeniser = samples.border.tokeniser
+    samples = Samples(corpus=Corpus.of([]), encoder=Encoder.of(toy.processor("qwen2_5_vl")))
+    tokeniser = samples.facts.tokeniser
     picture = MediaPart(kind="image", reference=Image.new("RGB", (120, 90)))
     talk = Conversation(
         key=SampleKey(index=0, source="s", where="w"),
@@ -110,7 +110,7 @@ def test_media_are_counted_and_never_trained_on_wherever_they_stand() -> None:
             Message(role="assistant", parts=(TextPart(text="Here: "), picture, TextPart(text=" It's smaller."))),
         ),
     )
-    sized = [(talk, samples.footprints(talk))]
+    sized = [(talk, samples.encoder.footprints(talk))]
     outline = tokeniser.outline(sized)[0]
     assert isinstance(outline, Outline)
     assert tokeniser.words is not None

@@ -12,6 +12,7 @@ import soundfile
 import torch
 from PIL import Image
 
+from lading.encode import Encoder
 from lading.loader import Border, Samples
 from lading.records import Conversation, MediaPart, Message, SampleKey, TextPart
 from lading.sources import Corpus
@@ -52,4 +53,4 @@ def clip_bytes(frames: int) -> bytes:
 
 def own_output(border: Border, talk: Conversation) -> dict[str, torch.Tensor]:
     """What transformers makes of a talk by itself, from the media to the tensors."""
-    return own_inputs(border, talk, Samples(corpus=Corpus.of([]), border=border).footprints(talk))
+    return own_inputs(border, talk, Samples(corpus=Corpus.of([]), encoder=Encoder(facts=border)).footprints(talk))

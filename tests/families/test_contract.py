@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 import torch
 
+from lading.encode import Encoder
 from lading.encode.template import messages_for_template
 from lading.errors import SkipSample
 from lading.fields import IGNORE_INDEX
@@ -27,7 +28,7 @@ REFUSES_TOOL_TURNS = (("real", "gemma4"),)
 
 
 def _samples(border: Border) -> Samples:
-    return Samples(corpus=Corpus.of([]), border=border)
+    return Samples(corpus=Corpus.of([]), encoder=Encoder(facts=border))
 
 
 def _sound_talks(border: Border) -> list[Conversation]:
@@ -80,7 +81,7 @@ def _talks(border: Border) -> list[Conversation]:
 
 def _encoded(border: Border) -> list[Encoded]:
     samples = _samples(border)
-    return [samples.encode_conversation(talk) for talk in _talks(border)]
+    return [samples.encoder.encode(talk) for talk in _talks(border)]
 
 
 def test_ids_and_pixels_equal_the_processors_own(target: tuple[str, str]) -> None:
@@ -100,7 +101,7 @@ def test_counted_length_equals_encoded_length(target: tuple[str, str]) -> None:
     border = border_of(target)
     samples = _samples(border)
     for talk, sample in zip(_talks(border), _encoded(border), strict=True):
-        outline = border.tokeniser.outline([(talk, samples.footprints(talk))])[0]
+        outline = border.tokeniser.outline([(talk, samples.encoder.footprints(talk))])[0]
         assert not isinstance(outline, SkipSample)
         assert outline.length.tokens == len(sample.tensors["input_ids"])
         assert outline.length.label_tokens == int((sample.tensors["labels"] != IGNORE_INDEX).sum())
@@ -163,7 +164,7 @@ def _labels_by_prefixes(border: Border, talk: Conversation, sample: Encoded) -> 
     for place, message in enumerate(talk.messages):
         if message.role == "assistant":
             talks = (dataclasses.replace(talk, messages=(*talk.messages[:place], last)) for last in (empty, message))
-            without, whole = (_samples(border).encode_conversation(own).tensors["input_ids"].tolist() for own in talks)
+            without, whole = (_samples(border).encoder.encode(own).tensors["input_ids"].tolist() for own in talks)
             start = next(n for n, (one, other) in enumerate(zip(without, whole, strict=False)) if one != other)
             stop = len(whole) - whole[::-1].index(closing)
             assert ids[:stop] == whole[:stop]
@@ -240,9 +241,9 @@ def test_what_a_tool_says_is_not_the_assistants(target: tuple[str, str]) -> None
     )
     if target in REFUSES_TOOL_TURNS:
         with pytest.raises(SkipSample, match="turn in the rendered text"):
-            _samples(border).encode_conversation(talk)
+            _samples(border).encoder.encode(talk)
         return
-    sample = _samples(border).encode_conversation(talk)
+    sample = _samples(border).encoder.encode(talk)
     decode = border.processor.tokenizer.decode
     spoken = [decode(sample.tensors["labels"][start:stop], skip_special_tokens=True) for start, stop in sample.spans]
     assert [text.strip() for text in spoken] == ["Let me look.", "It is 22 degrees."]
@@ -259,7 +260,7 @@ def test_quoting_a_marker_moves_no_label(target: tuple[str, str], quoted: str) -
         ("user", ("Thanks",)),
         ("assistant", ("Bye.",)),
     )
-    sample = _samples(border).encode_conversation(talk)
+    sample = _samples(border).encoder.encode(talk)
     decode = border.processor.tokenizer.decode
     spoken = [decode(sample.tensors["input_ids"][start:stop]).strip() for start, stop in sample.spans]
     assert spoken[0].startswith("It is")
@@ -272,5 +273,5 @@ def test_a_quoted_pad_is_refused_by_name(target: tuple[str, str]) -> None:
     pad = border.family.media["image"].pad
     talk = make_talk(0, ("user", (picture(80, 80, "red"), f"What does {pad} mean?")), ("assistant", ("A pad.",)))
     with pytest.raises(SkipSample) as caught:
-        _samples(border).encode_conversation(talk)
+        _samples(border).encoder.encode(talk)
     assert caught.value.reason == "placeholder_in_text"

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from lading import families, toy
+from lading.encode import Encoder
 from lading.errors import ConfigError
 from lading.families import default
 from lading.loader import Samples, read_processor
@@ -29,8 +30,8 @@ def anonymous(name: str) -> Any:
 
 @pytest.mark.parametrize("name", UNDECLARED)
 def test_what_is_read_off_equals_what_is_declared(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    declared = Samples(corpus=Corpus.of(()), border=read_processor(toy.processor(name)))
-    found = Samples(corpus=Corpus.of(()), border=read_processor(anonymous(name)))
+    declared = Samples(corpus=Corpus.of(()), encoder=Encoder.of(toy.processor(name)))
+    found = Samples(corpus=Corpus.of(()), encoder=Encoder.of(anonymous(name)))
     assert "AnonymousProcessor is not declared; read off it: answers between" in caplog.text
     own = families.find(name)
     read = found.border.family
@@ -43,7 +44,7 @@ def test_what_is_read_off_equals_what_is_declared(name: str, caplog: pytest.LogC
     # A system prompt inside a user's turn is known by declaration alone.
     talks = [talk for talk in talks if name != "gemma3" or talk.messages[0].role != "system"]
     for talk in talks:
-        one, other = declared.encode_conversation(talk), found.encode_conversation(talk)
+        one, other = declared.encoder.encode(talk), found.encoder.encode(talk)
         for key in ("input_ids", "labels", *read.fields):
             assert (key in one.tensors) == (key in other.tensors)
             if key in one.tensors:
@@ -78,11 +79,11 @@ def test_a_template_that_says_what_is_generated_is_believed() -> None:
         "{% generation %}{{ part.text }}{% endgeneration %}{%- else -%}{{ part.text }}{%- endif -%}",
     )
     assert "generation" in processor.chat_template
-    found = Samples(corpus=Corpus.of(()), border=read_processor(processor))
+    found = Samples(corpus=Corpus.of(()), encoder=Encoder.of(processor))
     assert found.border.tokeniser.find_spoken is not None
-    declared = Samples(corpus=Corpus.of(()), border=read_processor(toy.processor("llava_onevision")))
+    declared = Samples(corpus=Corpus.of(()), encoder=Encoder.of(toy.processor("llava_onevision")))
     for talk in _talks(declared.border):
         if all(part.kind == "image" for part in talk.media):
-            one, other = declared.encode_conversation(talk), found.encode_conversation(talk)
+            one, other = declared.encoder.encode(talk), found.encoder.encode(talk)
             assert torch.equal(one.tensors["input_ids"], other.tensors["input_ids"])
             assert torch.equal(one.tensors["labels"], other.tensors["labels"])

@@ -11,8 +11,9 @@ from PIL import Image
 
 from lading import ConfigError, Loader, open_corpus
 from lading.doctor import examine, open_patient
+from lading.encode import Encoder
 from lading.lengths import count_lengths
-from lading.loader import Samples, read_processor
+from lading.loader import Samples
 from lading.loader.config import LoaderConfig
 from lading.loader.planning import Planning
 from lading.toy import processor
@@ -75,7 +76,7 @@ def test_confined_what_lies_elsewhere_is_refused_by_name_in_every_room(root: Pat
     assert all(str(root) in str(entry["detail"]) for entry in entries)
     assert loader.ledger.total()["trained"] == 2
 
-    samples = Samples(corpus=open_corpus(path, **confined), border=read_processor(processor("qwen2_5_vl")))
+    samples = Samples(corpus=open_corpus(path, **confined), encoder=Encoder.of(processor("qwen2_5_vl")))
     counted = count_lengths(samples)
     assert [entry.reason for entry in counted.dropped] == ["outside_media_roots"] * len(ESCAPES)
     planning = Planning.of(samples, counted, LoaderConfig.of(pack_size=512))

@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from lading import families, toy
+from lading.encode import Encoder
 from lading.encode.processor_facts import read_layers
 from lading.family import Attention
-from lading.loader import Samples, load_processor, read_processor
+from lading.loader import Samples
 from lading.packing import build_pack, collate_packs, collate_samples
 from lading.records import Dropped, Encoded
 from lading.sources import open_corpus
@@ -34,17 +35,17 @@ def samples(meta: Path) -> Samples:
 
 
 def _samples(meta: Path, name: str) -> Samples:
-    return Samples(corpus=open_corpus(meta), border=read_processor(load_processor(f"toy:{name}")))
+    return Samples(corpus=open_corpus(meta), encoder=Encoder.of(f"toy:{name}"))
 
 
 def _encoded(samples: Samples) -> list[Encoded]:
     """Pictures, albums of several, clips where the family takes them, and plain talk: every kind beside every other."""
     chosen = [*range(3), *range(12, 15), *range(18, 21), *range(21, 25)]
-    if samples.border.family.name in REFUSES_CLIPS:
+    if samples.facts.family.name in REFUSES_CLIPS:
         chosen = [index for index in chosen if index not in range(18, 21)]
     encoded = [samples.encode(index) for index in chosen]
     left_out = [sample for sample in encoded if isinstance(sample, Dropped)]
-    assert "video" not in samples.border.family.media or not left_out, left_out
+    assert "video" not in samples.facts.family.media or not left_out, left_out
     assert all(sample.reason == "unsupported_media" for sample in left_out)
     return [sample for sample in encoded if isinstance(sample, Encoded)]
 
@@ -54,7 +55,7 @@ def _encoded(samples: Samples) -> list[Encoded]:
 @pytest.mark.parametrize("name", families.names())
 def test_loss_per_document(meta: Path, name: str, attention: Attention, implementation: str) -> None:
     samples = _samples(meta, name)
-    border = samples.border
+    border = samples.facts
     model = loud(toy.model(name))
     if name == "phi4_mm":  # under sdpa its vision tower is causal for pictures without padding: the model's own effect
         model.set_attn_implementation({"": implementation, "vision_config": "eager"})
@@ -77,7 +78,7 @@ def test_loss_per_document(meta: Path, name: str, attention: Attention, implemen
 def test_masks_by_layer_say_what_the_models_own_say_for_a_document_alone(name: str, meta: Path) -> None:
     """What its layers are handed while it sees one document must be that document's block of our mask for the pack."""
     samples = _samples(meta, name)
-    border = samples.border
+    border = samples.facts
     model = toy.model(name).eval()
     encoded = _encoded(samples)
     pack = build_pack(encoded, fields=border.family.table, three_way=border.three_way)
@@ -123,7 +124,7 @@ def _own_masks(model: Any, sample: Encoded, processor: Any) -> dict[str, torch.T
 
 
 def test_the_models_own_loss_is_the_mean_over_all_trained_tokens(samples: Samples) -> None:
-    border = samples.border
+    border = samples.facts
     model = loud(toy.model("qwen2_5_vl"))
     encoded = _encoded(samples)
     pack = build_pack(encoded, fields=border.family.table, three_way=border.three_way)
@@ -137,7 +138,7 @@ def test_the_models_own_loss_is_the_mean_over_all_trained_tokens(samples: Sample
 
 
 def test_padded_batches_agree_too(samples: Samples) -> None:
-    border = samples.border
+    border = samples.facts
     model = loud(toy.model("qwen2_5_vl"))
     encoded = _encoded(samples)[:5]
     singles = [build_pack([sample], fields=border.family.table, three_way=border.three_way) for sample in encoded]
@@ -150,7 +151,7 @@ class TestTheCheckCanFail:
     """Each fault is planted by hand, and seen by the same comparison as above."""
 
     def _worst(self, samples: Samples, fault: str) -> float:
-        border = samples.border
+        border = samples.facts
         model = loud(toy.model("qwen2_5_vl"))
         encoded = _encoded(samples)
         pack = build_pack(encoded, fields=border.family.table, three_way=border.three_way)

@@ -127,7 +127,7 @@ def make_batch(turn: int = 0) -> dict[str, Any]:
 
 def make_own_batch(samples: Samples) -> Batch:
     """Eight rows of our own: two albums, plain talk, a clip, pictures. Their documents say what belongs to whom."""
-    border, singles = samples.border, []
+    border, singles = samples.facts, []
     for index in (25, 50, 51, 52, 37, 0, 26, 1):
         sample = samples.encode(index)
         assert isinstance(sample, Encoded)

@@ -38,12 +38,12 @@ def test_real_media_train_packed_as_alone(data: str, name: str) -> None:
     loader.ledger.check()
     assert loader.ledger.total()["trained"] == len(json.loads(path.read_text()))
     samples = loader.samples
-    model = toy.fitted(name, samples.border.processor).eval()
+    model = toy.fitted(name, samples.facts.processor).eval()
     with torch.no_grad():
         assert all(torch.isfinite(model(**batch).loss) for batch in batches)
     encoded = [sample for sample in map(samples.encode, range(len(samples))) if isinstance(sample, Encoded)]
-    fields = samples.border.family.table
-    pack = build_pack(encoded, fields=fields, three_way=samples.border.three_way)
-    together = losses_packed(model, collate_packs([pack], fields=fields, pad_token=samples.border.pad_token))
-    alone = [loss_alone(model, sample, samples.border.processor) for sample in encoded]
+    fields = samples.facts.family.table
+    pack = build_pack(encoded, fields=fields, three_way=samples.facts.three_way)
+    together = losses_packed(model, collate_packs([pack], fields=fields, pad_token=samples.facts.pad_token))
+    alone = [loss_alone(model, sample, samples.facts.processor) for sample in encoded]
     assert together == pytest.approx(alone, abs=1e-5)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from lading.encode import Encoder
 from lading.encode.template import messages_for_template
 from lading.lengths import count_lengths
 from lading.loader import Border, Samples, load_processor, read_processor
@@ -23,7 +24,7 @@ def border() -> Border:
 
 @pytest.fixture(scope="module")
 def alpaca(border: Border) -> Samples:
-    return Samples(corpus=open_corpus(shared_data("alpaca_en_demo.json")), border=border)
+    return Samples(corpus=open_corpus(shared_data("alpaca_en_demo.json")), encoder=Encoder(facts=border))
 
 
 @pytest.mark.parametrize("pack_size", [2048, 4096])
@@ -37,7 +38,7 @@ def test_text_is_packed_full_and_whole(alpaca: Samples, pack_size: int) -> None:
 
 def test_text_is_counted_as_the_processor_tokenises(alpaca: Samples) -> None:
     table = count_lengths(alpaca)
-    processor = alpaca.border.processor
+    processor = alpaca.encoder.facts.processor
     for index in range(0, 999, 7):
         messages = messages_for_template(alpaca.conversation(index).messages)
         own = processor.apply_chat_template(messages, tokenize=True, return_dict=True)["input_ids"][0]
@@ -47,7 +48,7 @@ def test_text_is_counted_as_the_processor_tokenises(alpaca: Samples) -> None:
 @pytest.mark.parametrize("name", ["mllm_demo", "mllm_video_demo"])
 def test_real_media_are_counted_without_pixels(border: Border, name: str) -> None:
     path = shared_data(f"mllm_demo/{name}.json")
-    samples = Samples(corpus=open_corpus(path), border=border)
+    samples = Samples(corpus=open_corpus(path), encoder=Encoder(facts=border))
     table = count_lengths(samples)
     assert not table.dropped
     assert len(table) == len(json.loads(path.read_text()))

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading import toy
+from lading.encode import Encoder
 from lading.errors import SkipSample
-from lading.loader import Samples, load_processor, read_processor
+from lading.loader import Samples, load_processor
 from lading.media import video
 from lading.media.geometry.sounding import interleave
 from lading.packing import build_pack, collate_packs
@@ -80,8 +81,8 @@ def conversation(path: Path, **options: Any) -> list[dict[str, Any]]:
 
 
 def encoded(path: Path, processor: Any) -> tuple[Samples, Encoded]:
-    samples = Samples(corpus=Corpus.of(()), border=read_processor(processor))
-    return samples, samples.encode_conversation(_talks([conversation(path, use_audio_in_video=True)])[0])
+    samples = Samples(corpus=Corpus.of(()), encoder=Encoder.of(processor))
+    return samples, samples.encoder.encode(_talks([conversation(path, use_audio_in_video=True)])[0])
 
 
 def check(path: Path, processor: Any, model: Any) -> None:
@@ -113,7 +114,7 @@ def check(path: Path, processor: Any, model: Any) -> None:
         audio_seqlens=own["feature_attention_mask"].sum(-1),
         second_per_grids=torch.tensor([footprint.seconds]),
     )
-    border = samples.border
+    border = samples.facts
     pack = build_pack([sample, sample], fields=border.family.table, three_way=border.three_way)
     assert torch.allclose(
         pack.tensors["position_ids"][1:, : sample.document.tokens], positions[:, 0].float(), atol=1e-4

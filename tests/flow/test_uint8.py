@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from lading import Loader, PixelNormaliser, families, toy
+from lading.encode import Encoder
 from lading.errors import ConfigError
 from lading.loader import Samples, load_processor, read_processor
 from lading.microbatch import cut_batch
@@ -44,8 +45,8 @@ def test_packed_in_bytes_equals_alone_by_the_processor(meta: Path, name: str) ->
     border = read_processor(load_processor(f"toy:{name}"))
     assert border.raw is not None
     corpus = open_corpus(meta)
-    in_bytes = Samples(corpus=corpus, border=border, pixels="uint8")
-    by_processor = Samples(corpus=corpus, border=replace(border, raw=None))
+    in_bytes = Samples(corpus=corpus, encoder=Encoder(facts=border), pixels="uint8")
+    by_processor = Samples(corpus=corpus, encoder=Encoder(facts=replace(border, raw=None)))
     model = toy.model(name).eval()
     chosen = [*range(3), *range(12, 15), *range(18, 21), *range(21, 24)]
     encoded = [sample for index in chosen if isinstance(sample := in_bytes.encode(index), Encoded)]
@@ -90,7 +91,7 @@ def test_bytes_do_not_reach_a_model_by_mistake(meta: Path, name: str) -> None:
 
 def test_microbatches_are_cut_from_bytes(meta: Path) -> None:
     loader = Loader(meta, "toy:qwen2_5_vl", pack_size=512, batch_size=2, pixels="uint8")
-    fields = loader.samples.border.family.table
+    fields = loader.samples.facts.family.table
     for batch in loader:
         pieces = len(batch.rows)
         early = cut_batch(loader.normalise(batch), pieces, fields=fields)

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from lading import toy
+from lading.encode import Encoder
 from lading.errors import ConfigError
 from lading.lengths import count_lengths
 from lading.lengths.annotated_copy import write_annotated
-from lading.loader import Samples, read_processor
+from lading.loader import Samples
 from lading.sources import open_corpus
 
 
@@ -19,7 +20,7 @@ def talk(place: int) -> dict[str, Any]:
 
 
 def opened(path: Path) -> Samples:
-    return Samples(corpus=open_corpus(path), border=read_processor(toy.processor("qwen2_5_vl")))
+    return Samples(corpus=open_corpus(path), encoder=Encoder.of(toy.processor("qwen2_5_vl")))
 
 
 def copied(path: Path, folder: Path) -> Path:

@@ -21,6 +21,7 @@ from PIL import Image
 
 import lading
 from lading import Loader, toy
+from lading.encode import Encoder
 from lading.errors import ConfigError, CorpusError, ExactnessError, Reason, SkipSample
 from lading.lengths import Count, Counting, count_lengths
 from lading.lengths.fingerprint import COUNTING
@@ -39,7 +40,7 @@ FAMILY = "qwen2_5_vl"
 
 def samples_of(meta: Path, processor: Any = None, *, strict: bool = False) -> Samples:
     border = read_processor(toy.processor(FAMILY) if processor is None else processor)
-    return Samples(corpus=open_corpus(meta), border=border, policy=SkipPolicy(strict=strict))
+    return Samples(corpus=open_corpus(meta), encoder=Encoder(facts=border), policy=SkipPolicy(strict=strict))
 
 
 def run(samples: Samples, folder: Path, **options: Any) -> Count:
@@ -63,7 +64,7 @@ def meta(tmp_path: Path) -> Path:
 def test_counted_equals_encoded_from_the_cache_and_without(
     target: tuple[str, str], toy_meta: Path, tmp_path: Path
 ) -> None:
-    samples = Samples(corpus=open_corpus(toy_meta), border=border_of(target))
+    samples = Samples(corpus=open_corpus(toy_meta), encoder=Encoder(facts=border_of(target)))
     plain, first, second = count_lengths(samples), run(samples, tmp_path), run(samples, tmp_path)
     assert same(plain, first.table)
     assert same(plain, second.table)
@@ -90,15 +91,15 @@ def test_the_loader_keeps_lengths_beside_the_data(meta: Path, monkeypatch: pytes
 
 def test_nothing_is_tokenised_the_second_time(toy_meta: Path, tmp_path: Path) -> None:
     samples = samples_of(toy_meta)
-    encode_batch = samples.border.tokeniser.encode_batch
+    encode_batch = samples.facts.tokeniser.encode_batch
     calls: list[int] = []
 
     def watched(texts: list[str]) -> Any:
         calls.append(len(texts))
         return encode_batch(texts)
 
-    tokeniser = replace(samples.border.tokeniser, encode_batch=watched, words=None)
-    samples = replace(samples, border=replace(samples.border, tokeniser=tokeniser))
+    tokeniser = replace(samples.facts.tokeniser, encode_batch=watched, words=None)
+    samples = replace(samples, border=replace(samples.facts, tokeniser=tokeniser))
     first = count_lengths(samples, cache=tmp_path)
     assert sum(calls) == len(samples)
     assert same(first, count_lengths(samples, cache=tmp_path))
@@ -185,7 +186,7 @@ def test_another_processor_is_counted_anew(meta: Path, tmp_path: Path, change: C
 def test_padding_and_truncation_left_behind_are_no_other_tokenizer(meta: Path, tmp_path: Path) -> None:
     samples = samples_of(meta, copy.deepcopy(toy.processor(FAMILY)))
     run(samples, tmp_path)
-    samples.border.processor.tokenizer(["a", "b c"], padding="max_length", truncation=True, max_length=9)
+    samples.facts.processor.tokenizer(["a", "b c"], padding="max_length", truncation=True, max_length=9)
     assert sum(run(samples, tmp_path).fresh) == 1
 
 
@@ -346,7 +347,7 @@ from lading.loader import Samples, read_processor
 from lading.lengths import count
 from lading.sources import open_corpus
 count.KEPT_EVERY, count.CHUNK = 0.0, 8
-samples = Samples(corpus=open_corpus(sys.argv[1]), border=read_processor(toy.processor("qwen2_5_vl")))
+samples = Samples(corpus=open_corpus(sys.argv[1]), encoder=Encoder.of(toy.processor("qwen2_5_vl")))
 count_lengths(samples, lambda done: print(done, flush=True), cache=sys.argv[2])
 """
 

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from lading import toy
+from lading.encode import Encoder
 from lading.errors import ExactnessError
 from lading.loader import Samples, read_processor
 from lading.records import Conversation, MediaPart, Message, SampleKey, TextPart
@@ -32,8 +33,8 @@ def settled(family: str, medium: MediaPart) -> tuple[Samples, Any, Conversation]
             Message(role="assistant", parts=(TextPart(text="That."),)),
         ),
     )
-    samples = Samples(corpus=Corpus.of(()), border=border)
-    samples.encode_conversation(talk)
+    samples = Samples(corpus=Corpus.of(()), encoder=Encoder(facts=border))
+    samples.encoder.encode(talk)
     return samples, processor, talk
 
 
@@ -41,18 +42,18 @@ def test_another_grid() -> None:
     samples, processor, talk = settled("qwen2_5_vl", PICTURE)
     processor.image_processor.size = {"shortest_edge": 4 * 28 * 28, "longest_edge": 6 * 28 * 28}
     with pytest.raises(ExactnessError, match=r"image grids \[\[.* from the processor; wanted \[\[.* as counted"):
-        samples.encode_conversation(talk)
+        samples.encoder.encode(talk)
 
 
 def test_other_tokens() -> None:
     samples, processor, talk = settled("internvl", PICTURE)
     processor.image_processor.max_patches = 1
     with pytest.raises(ExactnessError, match=r"\d+ tokens from the processor; wanted the same \d+ as counted"):
-        samples.encode_conversation(talk)
+        samples.encoder.encode(talk)
 
 
 def test_another_length_of_sound() -> None:
     samples, processor, talk = settled("qwen3_omni", SOUND)
     processor.feature_extractor.hop_length *= 2
     with pytest.raises(ExactnessError, match=r"\[\d+\] rows of audio from the processor; wanted \[\d+\], as counted"):
-        samples.encode_conversation(talk)
+        samples.encoder.encode(talk)

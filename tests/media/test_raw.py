@@ -19,6 +19,7 @@ from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLIm
 from transformers.models.qwen2_vl.image_processing_qwen2_vl import Qwen2VLImageProcessor
 
 from lading import families, media, toy
+from lading.encode import Encoder
 from lading.errors import ConfigError, SkipSample
 from lading.loader import Border, Samples, load_processor, read_processor
 from lading.media import image
@@ -243,13 +244,13 @@ def test_a_processor_that_does_otherwise_is_asked_itself(own: Any) -> None:
     other = read_processor(processor)
     assert other.raw is None
     with pytest.raises(ConfigError, match=r"uint8 pixels for Qwen2\.5-VL"):
-        Samples(corpus=Corpus.of(()), border=other, pixels="uint8")
+        Samples(corpus=Corpus.of(()), encoder=Encoder(facts=other), pixels="uint8")
 
 
 @pytest.mark.parametrize("name", [name for name in families.names() if name not in CAPABLE])
 @pytest.mark.parametrize("options", [{"pixels": "uint8"}, {"draft": True}])
 def test_other_families_refuse_by_name(name: str, options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError) as caught:
-        Samples(corpus=Corpus.of(()), border=border(name), **options)
+        Samples(corpus=Corpus.of(()), encoder=Encoder(facts=border(name)), **options)
     assert families.find(name).title in str(caught.value)
     assert "pixels='model'" in str(caught.value)

@@ -14,8 +14,9 @@ from torch import Tensor
 from torch.distributed.pipelining.microbatch import split_args_kwargs_into_chunks
 
 from lading import families, toy
+from lading.encode import Encoder
 from lading.errors import ConfigError, ExactnessError
-from lading.loader import Samples, read_processor
+from lading.loader import Samples
 from lading.microbatch import (
     COUNT_KEYS,
     MEDIA_KEYS,
@@ -174,8 +175,8 @@ def test_the_table_knows_every_input_of_every_family(name: str) -> None:
 @pytest.mark.parametrize("pieces", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", toy.recipes())
 def test_batches_of_documents_need_no_counts(name: str, pieces: int, toy_meta: Path) -> None:
-    samples = Samples(corpus=open_corpus(toy_meta), border=read_processor(toy.processor(name)))
-    fields, border = samples.border.family.table, samples.border
+    samples = Samples(corpus=open_corpus(toy_meta), encoder=Encoder.of(toy.processor(name)))
+    fields, border = samples.facts.family.table, samples.facts
     packs = []
     for number, row in enumerate(((25, 26), (0,), (50, 51), (1, 52))):
         good = [sample for index in row if isinstance(sample := samples.encode(index), Encoded)]
@@ -248,7 +249,7 @@ class TestBadInput:
         assert batch == before, "what was refused is left as it was"
 
     def test_documents_that_do_not_fit_their_tensors(self, toy_samples: Samples) -> None:
-        border, sample = toy_samples.border, toy_samples.encode(0)
+        border, sample = toy_samples.facts, toy_samples.encode(0)
         assert isinstance(sample, Encoded)
         with pytest.raises(ExactnessError, match="found 3 rows of 'image_grid_thw'; wanted 1"):
             chunk_documents({"image_grid_thw": torch.zeros(3, 3)}, [[sample.document]], 1, border.family.table)

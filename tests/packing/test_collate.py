@@ -16,7 +16,7 @@ from lading.records import Encoded, Pack
 
 @pytest.fixture(scope="module")
 def packs(toy_samples: Samples) -> list[Pack]:
-    border = toy_samples.border
+    border = toy_samples.facts
     encoded = [toy_samples.encode(index) for index in (0, 1, 25, 50, 51)]
     assert all(isinstance(sample, Encoded) for sample in encoded)
     groups = [encoded[:3], encoded[3:]]
@@ -43,7 +43,7 @@ def test_an_additive_mask_never_adds_to_what_is_seen() -> None:
 
 
 def test_rows_are_padded_and_media_follow(toy_samples: Samples, packs: list[Pack]) -> None:
-    border = toy_samples.border
+    border = toy_samples.facts
     batch = collate_packs(packs, fields=border.family.table, pad_token=border.pad_token)
     ids = batch.tensor("input_ids")
     assert ids.shape == (2, max(pack.length for pack in packs))
@@ -61,7 +61,7 @@ def test_rows_are_padded_and_media_follow(toy_samples: Samples, packs: list[Pack
 
 
 def test_a_pack_alone_is_handed_on_without_a_copy(toy_samples: Samples, packs: list[Pack]) -> None:
-    border = toy_samples.border
+    border = toy_samples.facts
     batch = collate_packs(packs[:1], fields=border.family.table, pad_token=border.pad_token)
     assert batch.tensor("input_ids").shape == (1, packs[0].length)
     assert batch.tensor("position_ids").shape == (4, 1, packs[0].length)
@@ -71,7 +71,7 @@ def test_a_pack_alone_is_handed_on_without_a_copy(toy_samples: Samples, packs: l
 
 
 def test_a_fixed_length(toy_samples: Samples, packs: list[Pack]) -> None:
-    border = toy_samples.border
+    border = toy_samples.facts
     batch = collate_packs(packs, fields=border.family.table, pad_token=border.pad_token, length=1000)
     assert batch.tensor("input_ids").shape[1] == 1000
     with pytest.raises(ConfigError, match="wanted at most 5"):
@@ -79,7 +79,7 @@ def test_a_fixed_length(toy_samples: Samples, packs: list[Pack]) -> None:
 
 
 def test_what_cannot_be_collated_is_said(toy_samples: Samples, packs: list[Pack]) -> None:
-    fields = toy_samples.border.family.table
+    fields = toy_samples.facts.family.table
     with pytest.raises(ConfigError, match="no samples"):
         collate_packs([], fields=fields, pad_token=0)
     with pytest.raises(UnknownName, match="attention 'flsh'"):
@@ -91,7 +91,7 @@ def test_what_cannot_be_collated_is_said(toy_samples: Samples, packs: list[Pack]
 @pytest.mark.parametrize("attention", ATTENTIONS)
 def test_no_name_stands_for_nothing(toy_samples: Samples, packs: list[Pack], attention: Attention) -> None:
     """Whoever asks `"attention_mask" in batch` goes on to use it."""
-    fields = toy_samples.border.family.table
+    fields = toy_samples.facts.family.table
     batch = collate_packs(packs, fields=fields, pad_token=0, attention=attention)
     assert ("attention_mask" in batch) == (attention == "mask")
     for inputs in (batch.inputs, *(piece.inputs for piece in cut_batch(batch, 2, fields=fields))):
@@ -99,7 +99,7 @@ def test_no_name_stands_for_nothing(toy_samples: Samples, packs: list[Pack], att
 
 
 def test_a_batch_moves_whole(toy_samples: Samples, packs: list[Pack]) -> None:
-    batch = collate_packs(packs, fields=toy_samples.border.family.table, pad_token=0)
+    batch = collate_packs(packs, fields=toy_samples.facts.family.table, pad_token=0)
     moved = batch.to("meta")
     assert set(moved.keys()) == set(batch.keys())
     assert moved.tensor("input_ids").device.type == "meta"

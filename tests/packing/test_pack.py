@@ -10,11 +10,11 @@ from lading.records import Encoded
 
 def test_a_pack_needs_a_document(toy_samples: Samples) -> None:
     with pytest.raises(ConfigError, match="without documents"):
-        build_pack([], fields=toy_samples.border.family.table)
+        build_pack([], fields=toy_samples.facts.family.table)
 
 
 def test_an_untrained_document_stands_behind_and_teaches_nothing(toy_samples: Samples) -> None:
-    border = toy_samples.border
+    border = toy_samples.facts
     first, second = toy_samples.encode(50), toy_samples.encode(0)
     assert isinstance(first, Encoded)
     assert isinstance(second, Encoded)

@@ -134,7 +134,7 @@ def test_coloured_tokens_are_the_loaders_labels(page: Any, opened: Opened, sourc
     wanted = labels[labels != IGNORE_INDEX].tolist()
     trained = [(token, text) for token, text, classes in tokens if "trained" in classes.split()]
     assert [token for token, _ in trained] == wanted
-    tokenizer = samples.border.processor.tokenizer
+    tokenizer = samples.facts.processor.tokenizer
     assert "".join(text for _, text in trained) == tokenizer.decode(wanted)
     runs = [stop - start for span in encoded.document.media for start, stop in span.runs]
     assert len(tokens) == len(ids) - sum(runs) + len(runs)
@@ -147,7 +147,7 @@ def test_positions_are_told_on_hover(page: Any, opened: Opened) -> None:
     index = next(index for index in range(len(samples)) if samples.corpus.key(index).source == "albums")
     encoded = samples.encode(index)
     assert isinstance(encoded, Encoded)
-    _, *three = document_positions(encoded.document, samples.border.three_way).tolist()
+    _, *three = document_positions(encoded.document, samples.facts.three_way).tolist()
     show(page, index)
     start, stop = encoded.document.media[1].runs[0]
     page.hover(".token.run >> nth=1")

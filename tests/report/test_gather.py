@@ -42,7 +42,7 @@ def test_tokens_labels_and_positions_are_the_loaders(mixed: Path, family: str) -
         assert np.repeat(tokens.ids, tokens.counts).tolist() == encoded.tensors["input_ids"].tolist()
         labels = encoded.tensors["labels"].numpy()
         assert np.repeat(tokens.trained, tokens.counts).tolist() == (labels != -100).tolist()
-        positions = document_positions(encoded.document, loader.samples.border.three_way).numpy()
+        positions = document_positions(encoded.document, loader.samples.facts.three_way).numpy()
         positions = positions[None] if positions.ndim == 1 else positions[1:]
         starts = np.cumsum(tokens.counts) - tokens.counts
         assert np.array_equal(tokens.first.T, positions[:, starts])
@@ -58,7 +58,7 @@ def test_tokens_labels_and_positions_are_the_loaders(mixed: Path, family: str) -
 def test_the_texts_of_tokens_are_the_text(mixed: Path) -> None:
     loader = Loader(mixed, "toy:qwen2_5_vl", pack_size=2048)
     shown = gathered(loader)
-    tokenizer = loader.samples.border.processor.tokenizer
+    tokenizer = loader.samples.facts.processor.tokenizer
     for view in shown.samples:
         assert view.tokens is not None
         said = "".join(shown.texts[token] for token in view.tokens.ids.tolist())

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from lading import toy
+from lading.encode import Encoder
 from lading.errors import ExactnessError
-from lading.loader import Samples, load_processor, read_processor
+from lading.loader import Samples
 from lading.records import Dropped, Encoded
 from lading.sources import open_corpus
 
@@ -19,7 +20,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Samples:
     meta = toy.write_corpus(folder)
     broken = min(folder.rglob("*.png"))
     broken.write_bytes(broken.read_bytes()[: broken.stat().st_size * 2 // 3])
-    return Samples(corpus=open_corpus(meta), border=read_processor(load_processor("toy:qwen2_5_vl")))
+    return Samples(corpus=open_corpus(meta), encoder=Encoder.of("toy:qwen2_5_vl"))
 
 
 def same(one: Encoded | Dropped, other: Encoded | Dropped) -> bool:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from lading import Loader, families, toy
+from lading.encode import Encoder
 from lading.errors import ConfigError, SkipSample
 from lading.fields import IGNORE_INDEX
 from lading.lengths import count_lengths
@@ -114,14 +115,14 @@ def test_what_fits_is_not_looked_at_again(samples: Samples) -> None:
 def test_few_cuts_are_tried(samples: Samples) -> None:
     """A talk of thirty answers is rendered a few times, not thirty."""
     rendered: list[str] = []
-    tokeniser = samples.border.tokeniser
+    tokeniser = samples.facts.tokeniser
 
     def render(talk: Conversation) -> str:
         rendered.append(talk.key.where)
         return tokeniser.render(talk)
 
     counted = count_lengths(samples)
-    watched = replace(samples, border=replace(samples.border, tokeniser=replace(tokeniser, render=render)))
+    watched = replace(samples, border=replace(samples.facts, tokeniser=replace(tokeniser, render=render)))
     fit(watched, counted, limit=int(counted.tokens[2]) // 2, too_long="truncate")
     times = sum(where.endswith(":3") for where in rendered)
     assert 2 <= times < 10
@@ -198,7 +199,9 @@ def test_a_medium_behind_the_cut_is_not_opened(tmp_path: Path) -> None:
     meta = toy.write_corpus(tmp_path, samples=60)
     loader = Loader(meta, TOY, pack_size=110, too_long="truncate")
     entry = next(entry for entry in loader.lengths.truncated if entry.key.source == "albums")
-    whole = Samples(corpus=loader.samples.corpus, border=loader.samples.border).conversation(entry.key.index)
+    whole = Samples(corpus=loader.samples.corpus, encoder=Encoder(facts=loader.samples.facts)).conversation(
+        entry.key.index
+    )
     kept = loader.samples.conversation(entry.key.index)
     assert len(kept.media) < len(whole.media)
     Path(str(whole.media[-1].reference)).unlink()

@@ -8,9 +8,10 @@ import pytest
 from datasets import Dataset
 from PIL import Image
 
+from lading.encode import Encoder
 from lading.errors import ConfigError, UnknownName
 from lading.lengths import count_lengths
-from lading.loader import Samples, load_processor, read_processor
+from lading.loader import Samples
 from lading.samples.layouts import source_layouts
 from lading.sources import Corpus, open_corpus
 
@@ -91,7 +92,7 @@ def formats(corpus: Corpus) -> dict[str, str | None]:
 
 
 def test_everything_but_pairs_is_read(info: Path, caplog: pytest.LogCaptureFixture) -> None:
-    samples = Samples(corpus=open_corpus(info), border=read_processor(load_processor("toy:qwen2_5_vl")))
+    samples = Samples(corpus=open_corpus(info), encoder=Encoder.of("toy:qwen2_5_vl"))
     assert repr(samples.corpus) == "Corpus(identity: 1, alpaca_own: 1, mllm_demo: 1, tooling: 3)"
     assert "dpo: left out: preference pairs" in caplog.text
     assert formats(samples.corpus) == {

@@ -12,6 +12,7 @@ import soundfile
 from datasets import Audio, Dataset, DatasetDict, Features, Image, Json, List, Value
 from PIL import Image as Pillow
 
+from lading.encode import Encoder
 from lading.errors import ConfigError
 from lading.lengths import count_lengths
 from lading.loader import Border, Loader, Samples, load_processor, read_processor
@@ -90,7 +91,7 @@ def test_the_same_samples_wherever_they_are(
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path / "cache"))
     where = store(tmp_path)
     monkeypatch.setattr(Image, "decode_example", _refuse)
-    samples = Samples(corpus=open_corpus(where), border=border)
+    samples = Samples(corpus=open_corpus(where), encoder=Encoder(facts=border))
     assert samples.layouts[0].format == "trl"
     assert [samples.conversation(number).media[0].reference for number in range(3)] == [png(own) for own in COLOURS]
     encoded = [samples.encode(number) for number in range(3)]
@@ -110,7 +111,7 @@ def test_a_folder_of_pictures(tmp_path: Path, border: Border, monkeypatch: pytes
             (folder / f"{colour}.png").write_bytes(png(colour))
             row = {"file_name": f"{colour}.png", "question": "Which colour?", "answer": colour}
             file.write(json.dumps(row) + "\n")
-    samples = Samples(corpus=open_corpus(folder), border=border)
+    samples = Samples(corpus=open_corpus(folder), encoder=Encoder(facts=border))
     assert samples.layouts[0].format == "question_answer"
     assert {Path(samples.conversation(n).media[0].reference).name for n in range(3)} == {  # type: ignore[arg-type]
         f"{colour}.png" for colour in COLOURS
@@ -131,7 +132,7 @@ def test_sounds_as_they_are_stored(tmp_path: Path) -> None:
     rows = {"audio": [str(tmp_path / "a.wav")], "question": ["What is said?"], "answer": ["Nothing."]}
     Dataset.from_dict(rows).cast_column("audio", Audio()).save_to_disk(tmp_path / "saved")
     border = read_processor(load_processor("toy:qwen3_omni"))
-    samples = Samples(corpus=open_corpus(tmp_path / "saved"), border=border)
+    samples = Samples(corpus=open_corpus(tmp_path / "saved"), encoder=Encoder(facts=border))
     assert samples.conversation(0).media[0].kind == "audio"
     assert count_lengths(samples).audios.tolist() == [1]
 

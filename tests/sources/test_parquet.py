@@ -15,7 +15,7 @@ import torch
 from PIL import Image
 
 from lading import Loader, toy
-from lading.encode.processor_facts import read_processor
+from lading.encode import Encoder
 from lading.errors import ConfigError, CorpusError, MissingDependency, SkipSample
 from lading.lengths import count_lengths
 from lading.lengths.annotated_copy import write_annotated
@@ -163,7 +163,7 @@ def test_bytes_have_no_place_in_an_annotated_copy(tmp_path: Path) -> None:
     Image.new("RGB", (56, 56)).save(picture)
     messages = [{"from": "human", "value": "<image>What?"}, {"from": "gpt", "value": "Black."}]
     path = write(tmp_path / "d.parquet", [{"conversations": messages, "images": [{"bytes": picture.read_bytes()}]}])
-    samples = Samples(corpus=open_corpus(path), border=read_processor(toy.processor("qwen2_5_vl")))
+    samples = Samples(corpus=open_corpus(path), encoder=Encoder.of(toy.processor("qwen2_5_vl")))
     with pytest.raises(ConfigError, match=r"found bytes in a row; wanted media by their paths.*d\.parquet.*0"):
         write_annotated(samples, count_lengths(samples), tmp_path / "copy")
     assert not list((tmp_path / "copy").iterdir())

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from lading.encode import Encoder
 from lading.errors import SkipSample
 from lading.loader import Border, Samples
 from lading.records import Conversation, Encoded, MediaPart, Message, TextPart
@@ -19,7 +20,7 @@ Turn = tuple[str, Sequence[str | dict[str, str]]]
 
 def samples_of(border: Border, folder: Path, *talks: Sequence[Turn]) -> Samples:
     """A corpus of these talks."""
-    return Samples(corpus=open_corpus(write_talks(folder, *talks)), border=border)
+    return Samples(corpus=open_corpus(write_talks(folder, *talks)), encoder=Encoder(facts=border))
 
 
 def write_talks(folder: Path, *talks: Sequence[Turn]) -> Path:
@@ -68,4 +69,4 @@ def shorter_lengths(samples: Samples, talk: Conversation) -> list[int]:
 def _encoded(samples: Samples, talk: Conversation) -> Iterator[Encoded]:
     for shorter in shorter_talks(talk):
         with suppress(SkipSample):
-            yield samples.encode_conversation(shorter)
+            yield samples.encoder.encode(shorter)

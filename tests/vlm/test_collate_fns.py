@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from lading import families, toy
+from lading.encode import Encoder
 from lading.errors import ConfigError, LadingError, SkipSample
 from lading.loader import Samples, label_search, read_processor
 from lading.sources import Corpus
@@ -71,12 +72,12 @@ def test_a_batch_is_its_samples_padded_and_shifted(name: str, side: str) -> None
     own = processor(name, side)
     collate = collate_fns.default_collate_fn if name == "gemma4" else COLLATE_FNS[type(own).__name__]
     batch = collate(examples(), own)
-    samples = Samples(corpus=Corpus.of(()), border=read_processor(own))
+    samples = Samples(corpus=Corpus.of(()), encoder=Encoder.of(own))
     talks = collate_fns._talks([example["conversation"] for example in examples()])
     rows, width = batch["input_ids"].shape
     assert rows == 3
     for row, talk in enumerate(talks):
-        sample = samples.encode_conversation(talk)
+        sample = samples.encoder.encode(talk)
         length = sample.document.tokens
         own_ids = sample.tensors["input_ids"]
         start = width + 1 - length if side == "left" else 0
@@ -102,7 +103,7 @@ def test_the_model_takes_the_batch(name: str) -> None:
         loss = model(**inputs, shift_labels=inputs["labels"]).loss.item()
     if name == "gemma4":
         return  # its prefix is not in the sample alone
-    sample = Samples(corpus=Corpus.of(()), border=read_processor(own)).encode_conversation(
+    sample = Samples(corpus=Corpus.of(()), encoder=Encoder.of(own)).encoder.encode(
         collate_fns._talks([examples()[0]["conversation"]])[0]
     )
     assert loss == pytest.approx(loss_alone(model, sample, own), abs=1e-5)

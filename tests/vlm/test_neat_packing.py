@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, DistributedSampler, Subset
 
 from lading import toy
+from lading.encode import Encoder
 from lading.errors import ConfigError, TooManyFailures, UnknownName
 from lading.fields import is_count
 from lading.ledger import Ledger
@@ -26,7 +27,6 @@ from lading.sources import open_corpus
 from lading.tensors import split
 from lading.vlm import collate_fns
 from lading.vlm.datasets import PreTokenizedDatasetWrapper, RobustDatasetWrapper, make_meta_dataset
-from lading.vlm.encoder import as_inputs
 from lading.vlm.neat_packing_vlm import (
     MEDIA_KEYS,
     PackedDatasetWrapper,
@@ -39,6 +39,7 @@ from lading.vlm.neat_packing_vlm import (
     greedy_knapsack_vt_balanced,
     neat_pack_dataset_vlm,
 )
+from lading.vlm.sample_inputs import as_inputs
 from lading.vlm.samplers import LengthGroupedSampler
 from lading.vlm.tokenising import tokenising
 
@@ -167,7 +168,7 @@ def test_exact_lengths_fill_packs_as_planned(wrapper: PreTokenizedDatasetWrapper
 def test_positions_are_the_models_own_for_each_document(family: str, toy_meta: Path) -> None:
     model = toy.model(family)
     get_rope_index = (model if family == "qwen3_omni" else model.model).get_rope_index
-    samples = Samples(corpus=open_corpus(toy_meta), border=read_processor(toy.processor(family)))
+    samples = Samples(corpus=open_corpus(toy_meta), encoder=Encoder.of(toy.processor(family)))
     chosen = [index for index in (0, 25, 37, 50) if isinstance(samples.encode(index), Encoded)]
     assert len(chosen) > 2
 
@@ -239,7 +240,7 @@ def test_a_packed_document_is_seen_as_if_it_were_alone(wrapper: PreTokenizedData
 @pytest.mark.parametrize("family", toy.recipes())
 def test_media_of_every_family_are_joined_by_its_table(family: str, toy_meta: Path) -> None:
     border = read_processor(toy.processor(family))
-    samples = Samples(corpus=open_corpus(toy_meta), border=border)
+    samples = Samples(corpus=open_corpus(toy_meta), encoder=Encoder(facts=border))
     encoded = [one for one in map(samples.encode, (0, 50, 26, 5, 27)) if isinstance(one, Encoded)]
     assert sum(bool(one.document.media) for one in encoded) > 1
     shifted = [_shift_sample(as_inputs(one), media_tokens=border.tokeniser.pads) for one in encoded]

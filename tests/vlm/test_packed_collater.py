@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from lading import toy
+from lading.encode import Encoder
 from lading.errors import ConfigError, UnknownName
 from lading.loader import Samples
 from lading.packing import build_pack
@@ -20,7 +21,7 @@ from lading.vlm.collate_fns import neat_packed_vlm_collater
 @pytest.fixture(scope="module")
 def packs(toy_samples: Samples) -> list[dict[str, Any]]:
     """Packs as dictionaries, the way `PackedDatasetWrapper` gives them."""
-    border = toy_samples.border
+    border = toy_samples.facts
     made = []
     for group in ((0, 25, 50), (51, 1)):
         encoded = [sample for sample in map(toy_samples.encode, group) if isinstance(sample, Encoded)]
@@ -71,10 +72,10 @@ def test_the_model_sees_each_document_alone(packs: list[dict[str, Any]], toy_sam
     for implementation in ("sdpa", "eager"):
         model.set_attn_implementation(implementation)
         batch = neat_packed_vlm_collater(
-            packs, padding_idx=toy_samples.border.pad_token, attn_implementation=implementation
+            packs, padding_idx=toy_samples.facts.pad_token, attn_implementation=implementation
         )
         alone = neat_packed_vlm_collater(
-            packs[1:], padding_idx=toy_samples.border.pad_token, attn_implementation=implementation
+            packs[1:], padding_idx=toy_samples.facts.pad_token, attn_implementation=implementation
         )
         with torch.no_grad():
             together = model(**batch, shift_labels=batch["labels"], use_cache=False).logits
@@ -141,7 +142,7 @@ def test_packs_of_the_front_door_reach_the_right_microbatch(toy_samples: Samples
     from lading.vlm.neat_packing_vlm import PackedDatasetWrapper
     from lading.vlm.pp_media import VLM_PP_MEDIA_KEY, prepare_vlm_media_for_pp
 
-    wrapper = PreTokenizedDatasetWrapper(make_meta_dataset(toy_meta), toy_samples.border.processor)
+    wrapper = PreTokenizedDatasetWrapper(make_meta_dataset(toy_meta), toy_samples.facts.processor)
     packed = PackedDatasetWrapper(wrapper, [[0, 1], [50, 51]], pack_size=600)
     batch = neat_packed_vlm_collater([packed[0], packed[1]])
     assert batch["n_images_per_sample"].tolist() == [2, 0]
@@ -192,8 +193,8 @@ def test_a_model_whose_layers_differ_gets_a_mask_for_each() -> None:
     from tests.families.test_contract import _talks
 
     border = read_processor(toy.processor("gemma3"))
-    samples = Samples(corpus=Corpus.of(()), border=border)
-    encoded = [samples.encode_conversation(talk) for talk in _talks(border)]
+    samples = Samples(corpus=Corpus.of(()), encoder=Encoder(facts=border))
+    encoded = [samples.encoder.encode(talk) for talk in _talks(border)]
     model = toy.model("gemma3").eval()
 
     def pack(members: list[Encoded]) -> dict[str, Any]:

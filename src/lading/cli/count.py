@@ -13,10 +13,11 @@ from rich.table import Table
 
 from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, formats, opened, print_formats
 from lading.cli.show import check_writable, console, print_json, remark
+from lading.encode import Encoder
 from lading.errors import ConfigError
 from lading.lengths import Count, Counting
 from lading.lengths.annotated_copy import META, write_annotated
-from lading.loader import Samples, load_processor, read_processor
+from lading.loader import Samples
 from lading.loader.config import DECODE_SECONDS
 from lading.records import COLUMNS, LengthTable
 from lading.samples.skip import SkipPolicy
@@ -53,9 +54,13 @@ def count(
         found = f"a copy whose {META} would take the place of {meta}"
         raise ConfigError(found=found, wanted="a folder of its own", consequence="nothing was counted")
     check_writable(annotate / "rows" if annotate is not None else None)
-    border = read_processor(load_processor(processor), family)
+    encoder = Encoder.of(processor, family)
     corpus = opened(meta, format_name, media_dir, media_roots, dataset)
-    samples = Samples(corpus=corpus, border=border, policy=SkipPolicy(strict=strict, watchdog=Watchdog(DECODE_SECONDS)))
+    samples = Samples(
+        corpus=corpus,
+        encoder=encoder,
+        policy=SkipPolicy(strict=strict, watchdog=Watchdog(DECODE_SECONDS)),
+    )
     if not as_json:
         print_formats(corpus, samples.layouts)
     started = time.monotonic()
@@ -64,7 +69,7 @@ def count(
     copy = write_annotated(samples, counted.table, annotate) if annotate is not None else None
     said = {**_summary(counted, seconds), **({"annotated": str(copy)} if copy else {})}
     if as_json:
-        print_json({"family": border.family.name, "formats": formats(corpus, samples.layouts), **said})
+        print_json({"family": samples.facts.family.name, "formats": formats(corpus, samples.layouts), **said})
         return
     dropped = counted.table.dropped
     for entry in dropped[:SHOWN]:

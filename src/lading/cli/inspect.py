@@ -14,8 +14,9 @@ from lading.cli.cores import own_cores
 from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, opened, print_formats
 from lading.cli.planned import Algorithm, Epoch, PackSize, PlaceholderMedia, Placing, Seed, TooLong, WorldSize
 from lading.cli.show import check_writable, console, plan_table, print_json, say_nothing_is_left
+from lading.encode import Encoder
 from lading.lengths import count_lengths
-from lading.loader import LoaderConfig, Samples, load_processor, read_processor
+from lading.loader import LoaderConfig, Samples
 from lading.loader.accounts import open_books
 from lading.loader.planning import Planning
 from lading.plan import PlanStats, plan_stats
@@ -143,9 +144,9 @@ def _look(meta: Path, planning: Planning, config: LoaderConfig, *, limit: int, e
 
 
 def _planning(corpus: Corpus, processor: str, family: str | None, config: LoaderConfig) -> Planning:
-    border = read_processor(load_processor(processor), family)
+    encoder = Encoder.of(processor, family)
     policy = SkipPolicy(watchdog=Watchdog(config.decode_seconds))
-    samples = Samples(corpus=corpus, border=border, policy=policy)
+    samples = Samples(corpus=corpus, encoder=encoder, policy=policy)
     return Planning.of(samples, count_lengths(samples, cache=True), config)
 
 
@@ -156,7 +157,7 @@ def _examine(meta: Path, planning: Planning, config: LoaderConfig) -> Findings:
     patient = patient_of(meta, planning.samples.corpus, planning.samples.layouts)
     with task("examining", len(patient)) as progress:
         options: dict[str, Any] = {"pack_size": config.pack_size, "workers": own_cores(), "progress": progress}
-        return examine(patient, planning.samples.border, **options)
+        return examine(patient, planning.samples.facts, **options)
 
 
 def _told(found: Findings) -> tuple[Finding, ...]:

@@ -12,9 +12,10 @@ import typer
 from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, formats, opened, print_formats
 from lading.cli.planned import Algorithm, Epoch, PackSize, PlaceholderMedia, Placing, Seed, TooLong, WorldSize
 from lading.cli.show import check_writable, console, plan_table, print_json, remark, say_nothing_is_left
+from lading.encode import Encoder
 from lading.ledger import Ledger
 from lading.lengths import count_lengths
-from lading.loader import LoaderConfig, Samples, load_processor, read_processor
+from lading.loader import LoaderConfig, Samples
 from lading.loader.accounts import open_books
 from lading.loader.planning import Planning
 from lading.plan import plan_stats
@@ -67,10 +68,10 @@ def plan(
     )
     check_writable(out, ledger)
     started = time.monotonic()
-    border = read_processor(load_processor(processor), family)
+    encoder = Encoder.of(processor, family)
     corpus = opened(meta, format_name, media_dir, media_roots, dataset)
     samples = Samples(
-        corpus=corpus, border=border, policy=SkipPolicy(strict=strict, watchdog=Watchdog(config.decode_seconds))
+        corpus=corpus, encoder=encoder, policy=SkipPolicy(strict=strict, watchdog=Watchdog(config.decode_seconds))
     )
     if not as_json:
         print_formats(corpus, samples.layouts)
@@ -84,7 +85,7 @@ def plan(
     if ledger is not None:
         books.save(ledger)
     if as_json:
-        print_json({"family": border.family.name, "formats": formats(corpus, samples.layouts), **asdict(stats)})
+        print_json({"family": samples.facts.family.name, "formats": formats(corpus, samples.layouts), **asdict(stats)})
     else:
         _print_by_name(books)
         console.print(plan_table(stats, seconds=time.monotonic() - started))

@@ -16,6 +16,7 @@ from lading.doctor.checks.words import WELL_KNOWN, Markers, words
 from lading.doctor.digests import path_digest, sample_digest
 from lading.doctor.kinds import KINDS, Problem
 from lading.doctor.reading import Read, kind_of, read
+from lading.encode import Encoder
 from lading.loader import Border, Samples
 from lading.media.opening import DATA_URL
 from lading.records import Dropped, MediaPart
@@ -61,7 +62,9 @@ class Look:
         self._policy = SkipPolicy(watchdog=Watchdog(seconds))
         self._markers = Markers(WELL_KNOWN if border is None else special_tokens(border))
         self._known: dict[tuple[str, str, str], Verdict] = {}
-        self.samples = None if border is None else Samples(corpus=corpus, border=border, layouts=layouts)
+        self.samples = (
+            None if border is None else Samples(corpus=corpus, encoder=Encoder(facts=border), layouts=layouts)
+        )
         """What the processor makes of the rows."""
 
     def __reduce__(self) -> tuple[object, ...]:

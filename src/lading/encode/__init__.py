@@ -11,6 +11,7 @@
 Token ids equal the processor's own for the same conversation; a contract test holds that over every family.
 """
 
+from lading.encode.encoder import Encoder
 from lading.encode.tokeniser import Outline, Tokeniser
 
-__all__ = ["Outline", "Tokeniser"]
+__all__ = ["Encoder", "Outline", "Tokeniser"]

@@ -120,7 +120,7 @@ class Counting:
         corpus, shares = self.samples.corpus, []
         for source, layout, end in zip(corpus.sources, self.samples.layouts, corpus.ends, strict=True):
             shares.append(Share.of(source, layout, first=end - len(source)))
-        facts = processor_facts(self.samples.border) if self.cache else None
+        facts = processor_facts(self.samples.facts) if self.cache else None
         if self.cache and facts is None:
             logger.warning("lengths are not kept: the processor does not say what it is set to")
         stores = [self._store(share, facts) for share in shares]

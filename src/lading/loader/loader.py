@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
-from lading.encode.processor_facts import load_processor, read_layers, read_processor
+from lading.encode import Encoder
+from lading.encode.processor_facts import read_layers
 from lading.errors import ConfigError, CorpusError, LadingError, TooManyFailures
 from lading.ledger import Ledger
 from lading.lengths import count_lengths
@@ -94,12 +95,10 @@ class Loader:
         with watched_by(self._watcher):
             self.samples = Samples(
                 corpus=opened(corpus, self.config.cache, format, media_dir, media_roots),
-                border=read_processor(load_processor(processor), family),
+                encoder=Encoder.of(processor, family, pixels=self.config.pixels, draft=self.config.draft),
                 policy=SkipPolicy(strict=self.config.strict, watchdog=Watchdog(self.config.decode_seconds)),
-                pixels=self.config.pixels,
-                draft=self.config.draft,
             )
-            self._layers = read_layers(self.samples.border.family, model_config, self.config.attention)
+            self._layers = read_layers(self.samples.facts.family, model_config, self.config.attention)
             counted = count_lengths(self.samples, told, workers=self.config.count_workers, cache=self.config.cache)
             self._planning = Planning.of(self.samples, counted, self.config, work)
             self.samples, self.lengths = self._planning.samples, self._planning.lengths
@@ -143,7 +142,7 @@ class Loader:
 
         With `pixels="model"` it finds no bytes, and changes nothing.
         """
-        raw = self.samples.border.raw
+        raw = self.samples.facts.raw
         return PixelNormaliser(raw.scales if raw is not None else {})
 
     def __len__(self) -> int:

@@ -56,7 +56,7 @@ class PackDataset(Dataset[Pack | LadingError]):
         if attempt:
             keys = tuple(sample.document.key for sample in good)
             failed = [replace(entry, by=keys) for entry in failed]
-        border = self.samples.border
+        border = self.samples.facts
         return build_pack(good, fields=border.family.table, three_way=border.three_way, number=number, dropped=failed)
 
     def _open(self, number: int) -> tuple[list[Encoded], list[Dropped]]:
@@ -89,7 +89,7 @@ class Collater:
         for pack in packs:
             if isinstance(pack, LadingError):
                 return pack
-        border = self.samples.border
+        border = self.samples.facts
         batch = collate_packs(
             self._with_placeholder(good),
             fields=border.family.table,
@@ -108,6 +108,6 @@ class Collater:
         bare = not any(document.footprints("image", "video") for pack in packs for document in pack.documents)
         if self.placeholder is None or not bare:
             return packs
-        border = self.samples.border
+        border = self.samples.facts
         silent = append_untrained(packs[-1], self.placeholder, fields=border.family.table, three_way=border.three_way)
         return [*packs[:-1], silent]

@@ -32,7 +32,7 @@ class Planning:
     @classmethod
     def of(cls, samples: Samples, counted: LengthTable, config: LoaderConfig, work: Work | None = None) -> Planning:
         """Leave room for a placeholder, and cut what is too long, where that is asked for."""
-        silent = samples.encode_conversation(placeholder.conversation()) if config.placeholder_media else None
+        silent = samples.encoder.encode(placeholder.conversation()) if config.placeholder_media else None
         room = room_for_samples(
             counted,
             pack_size=config.pack_size,
@@ -41,9 +41,9 @@ class Planning:
         )
         fitting, lengths = fit(samples, counted, limit=room, too_long=config.too_long)
         if config.rank == 0:
-            for caution in cautions(samples.border.family, lengths, room=room, placeholder=silent is not None):
+            for caution in cautions(samples.facts.family, lengths, room=room, placeholder=silent is not None):
                 logger.warning("%s", caution)
-        return cls(samples=fitting, lengths=lengths, room=room, silent=silent, work=work or samples.border.family.work)
+        return cls(samples=fitting, lengths=lengths, room=room, silent=silent, work=work or samples.facts.family.work)
 
     def plan(self, config: LoaderConfig, epoch: int) -> PackPlan:
         """The plan of an epoch."""

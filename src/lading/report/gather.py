@@ -48,7 +48,7 @@ def gather(
         part = chosen[start : start + CHUNK]
         views += _look(samples, part, budget)
         progress(len(part))
-    border = samples.border
+    border = samples.facts
     ids = {token for view in views if view.tokens is not None for token in view.tokens.ids.tolist()}
     return Gathered(
         samples=tuple(views),
@@ -70,7 +70,7 @@ def _look(samples: Samples, indices: Sequence[int], budget: Budget) -> Iterator[
         key = samples.corpus.key(index)
         if isinstance(outline, Outline):
             turns = _turns(samples, outline.conversation, _footprints(outline), budget)
-            yield SampleView(key=key, turns=turns, tokens=tokens_view(outline, samples.border.three_way))
+            yield SampleView(key=key, turns=turns, tokens=tokens_view(outline, samples.facts.three_way))
             continue
         # What cannot be tokenised may still be read.
         talk = samples.policy.attempt(key, partial(samples.conversation, index))

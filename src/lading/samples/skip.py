@@ -7,7 +7,7 @@ type. With `strict`, both are raised. Errors of ours (`ExactnessError`) and of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -17,6 +17,7 @@ from lading.records import Dropped, SampleKey
 from lading.workers.watchdog import Watchdog
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,16 +42,33 @@ class SkipPolicy:
             unexpected.__cause__ = error
             return self.settle(key, unexpected)
 
-    def attempt_all(
-        self, keys: Sequence[SampleKey], together: Callable[[], list[T]], single: Callable[[int], T]
+    def attempt_each(
+        self,
+        keys: Sequence[SampleKey],
+        read: Callable[[SampleKey], R],
+        work: Callable[[list[R]], list[T | SkipSample]],
     ) -> list[T | Dropped]:
-        """What `together` gives for all samples at once; where it breaks, each by itself, so that only one is lost."""
+        """What `work` makes of all that can be read, at once; what cannot be used says why, in its place.
+
+        Where `work` breaks, every sample is tried by itself, so that only one is lost.
+        """
+        found = [self.attempt(key, partial(read, key)) for key in keys]
+        good = [item for item in found if not isinstance(item, Dropped)]
+        made: Iterator[T | SkipSample | Dropped]
         try:
-            return [*together()]
+            made = iter(work(good))
         except (LadingError, MemoryError):
             raise
-        except Exception:  # noqa: BLE001 - the same policy, for a whole chunk: the culprit is found one by one
-            return [self.attempt(key, partial(single, place)) for place, key in enumerate(keys)]
+        except Exception:  # noqa: BLE001 - the same policy, for all at once: the culprit is found one by one
+            pairs = zip(keys, found, strict=True)
+            made = iter(
+                [self.attempt(key, partial(_alone, work, own)) for key, own in pairs if not isinstance(own, Dropped)]
+            )
+        results: list[T | Dropped] = []
+        for key, item in zip(keys, found, strict=True):
+            outcome = item if isinstance(item, Dropped) else next(made)
+            results.append(self.settle(key, outcome) if isinstance(outcome, SkipSample) else outcome)
+        return results
 
     def rest(self) -> None:
         """All that was asked for is done; nobody waits."""
@@ -63,3 +81,7 @@ class SkipPolicy:
             placed = skip if skip.where else skip.at(key.where)
             raise placed from skip.__cause__
         return Dropped(key=key, reason=skip.reason, detail=str(skip))
+
+
+def _alone(work: Callable[[list[R]], list[T]], item: R) -> T:
+    return work([item])[0]

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from lading.encode import Encoder
 from lading.errors import CorpusError, ExactnessError, Reason
 from lading.family import Attention
 from lading.fields import IGNORE_INDEX
@@ -70,7 +71,7 @@ def verify(
     opened = corpus if isinstance(corpus, Corpus) else open_corpus(corpus)
     border = read_processor(load_processor(processor), family)
     chosen = part_of(opened, spread(opened, limit))
-    samples = Samples(corpus=chosen, border=border)
+    samples = Samples(corpus=chosen, encoder=Encoder(facts=border))
     loaded = load_model(model, border)
     books = _Books(
         model=loaded,
@@ -184,7 +185,7 @@ class _Books:
                 self.differences.append(Difference(where=where, aspect="lost", detail=detail))
 
     def _batch(self, samples: Samples, batch: Batch, found: list[Place], refusal: str) -> None:
-        family = samples.border.family
+        family = samples.facts.family
         others = {place.document.key.index: alone(samples, place.document.key.index) for place in found}
         self.documents += len(found)
         self.packs += len(batch.rows)
@@ -206,7 +207,7 @@ class _Books:
 
     def _plain_positions(self, samples: Samples, batch: Batch, found: list[Place]) -> None:
         """Where the model cannot be asked: plain positions are known without it, three-way ones are not."""
-        if samples.border.three_way is not None:
+        if samples.facts.three_way is not None:
             self.not_run["positions: the model, which numbers them, refuses the document"] += len(found)
             return
         for place in found:
@@ -228,7 +229,7 @@ class _Books:
                 self.not_run[f"loss, sight: {refused.found}"] += len(found)
                 return None
             losses.append(own.mean().item())
-            positions = _positions_alone(seen, place.document.tokens, three_way=samples.border.three_way is not None)
+            positions = _positions_alone(seen, place.document.tokens, three_way=samples.facts.three_way is not None)
             self.differences += compare_positions(batch, place, positions)
         return losses
 
@@ -241,7 +242,7 @@ class _Books:
         width = batch.tensor("input_ids").shape[1]
         try:
             own, seen = token_losses(self.model, batch.inputs, trained.tolist(), labels[trained].tolist())
-            noticed = notices(self.model, batch, found, seen.hidden, samples.border.family.table, self.fixed)
+            noticed = notices(self.model, batch, found, seen.hidden, samples.facts.family.table, self.fixed)
         except (Refused, ExactnessError) as refused:
             self.differences += [place.differs("loss", f"alone accepted, packed: {refused.found}") for place in found]
             return

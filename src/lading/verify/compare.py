@@ -66,8 +66,8 @@ class Alone:
 
 def alone(samples: Samples, index: int) -> Alone:
     """Sample `index` by itself."""
-    border, conversation = samples.border, samples.conversation(index)
-    own = own_inputs(border, conversation, samples.footprints(conversation))
+    border, conversation = samples.facts, samples.conversation(index)
+    own = own_inputs(border, conversation, samples.encoder.footprints(conversation))
     labels, untold = None, ""
     try:
         labels = tuple(labels_alone(border, conversation, own["input_ids"][0].tolist()))

@@ -7,16 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from lading.encode import Encoder
 from lading.encode.processor_facts import Border, read_processor
 from lading.errors import ConfigError, Reason, SkipSample
 from lading.families import find, for_processor
 from lading.records import Conversation, Footprint, MediaPart, Message, SampleKey
-from lading.samples.samples import Samples
-from lading.sources import Corpus
 from lading.tensors import insert_unsaid
-from lading.vlm.encoder import as_inputs
 from lading.vlm.example_form import COLUMN, from_example, read_turns
 from lading.vlm.padded_batches import pad_samples, shift_batch
+from lading.vlm.sample_inputs import as_inputs
 
 logger = logging.getLogger(__name__)
 
@@ -105,8 +104,8 @@ def collate_examples(
     if max_length is not None:
         lengths = exact_lengths(conversations, border, prefix)
         conversations = [conversations[place] for place in fitting(lengths, max_length)]
-    samples = Samples(corpus=Corpus.of(()), border=border)
-    encoded = [samples.encode_conversation(conversation) for conversation in conversations]
+    encoder = Encoder(facts=border)
+    encoded = [encoder.encode(conversation) for conversation in conversations]
     inputs = [as_inputs(insert_unsaid(sample, prefix) if prefix else sample) for sample in encoded]
     batch = pad_samples(
         inputs,
@@ -128,9 +127,9 @@ def exact_lengths(
 
     With `lenient`, a medium that cannot be measured has its mark alone; without, that is a `SkipSample`.
     """
-    samples = Samples(corpus=Corpus.of(()), border=border)
-    footprints = _marks_at_least if lenient else Samples.footprints
-    outlines = border.tokeniser.outline((talk, footprints(samples, talk)) for talk in conversations)
+    encoder = Encoder(facts=border)
+    footprints = _marks_at_least if lenient else Encoder.footprints
+    outlines = encoder.tokenise([(talk, footprints(encoder, talk)) for talk in conversations])
     for outline in outlines:
         if isinstance(outline, SkipSample):
             raise outline
@@ -141,27 +140,27 @@ def exact_lengths(
     ]
 
 
-def _marks_at_least(samples: Samples, conversation: Conversation) -> list[Footprint]:
-    found = zip(conversation.media, known_footprints(samples, conversation), strict=True)
+def _marks_at_least(encoder: Encoder, conversation: Conversation) -> list[Footprint]:
+    found = zip(conversation.media, known_footprints(encoder, conversation), strict=True)
     return [own or Footprint(kind=part.kind, runs=(1,), rows=0) for part, own in found]
 
 
-def known_footprints(samples: Samples, conversation: Conversation) -> list[Footprint | None]:
+def known_footprints(encoder: Encoder, conversation: Conversation) -> list[Footprint | None]:
     """What each medium takes up, in reading order; `None` for one that cannot be measured."""
     try:
-        return list(samples.footprints(conversation))
+        return list(encoder.footprints(conversation))
     except SkipSample:
-        if not {part.kind for part in conversation.media} <= set(samples.border.geometries):
+        if not {part.kind for part in conversation.media} <= set(encoder.facts.geometries):
             raise  # the family has no mark for it that could be counted
-    can = [_can_be_measured(samples, _only(conversation, [part])) for part in conversation.media]
+    can = [_can_be_measured(encoder, _only(conversation, [part])) for part in conversation.media]
     known = [part for part, good in zip(conversation.media, can, strict=True) if good]
-    found = iter(samples.footprints(_only(conversation, known)))
+    found = iter(encoder.footprints(_only(conversation, known)))
     return [next(found) if good else None for good in can]
 
 
-def _can_be_measured(samples: Samples, conversation: Conversation) -> bool:
+def _can_be_measured(encoder: Encoder, conversation: Conversation) -> bool:
     try:
-        samples.footprints(conversation)
+        encoder.footprints(conversation)
     except SkipSample:
         return False
     return True

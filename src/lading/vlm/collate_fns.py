@@ -18,17 +18,15 @@ from typing import Any
 
 import torch
 
+from lading.encode import Encoder
 from lading.errors import ConfigError
 from lading.families import all_families
 from lading.media import image
 from lading.media.geometry import PatchGrid
 from lading.media.video import HEARD
-from lading.samples.samples import Samples
-from lading.sources import Corpus
 from lading.vlm.batches import border_of, collate_examples, exact_lengths, fitting, known_footprints
 from lading.vlm.batches import talks_of as _talks
 from lading.vlm.datasets import RobustDatasetWrapper
-from lading.vlm.encoder import SampleInputs
 from lading.vlm.label_search import CHATML_PROCESSORS as _IMSTART_TEMPLATE_PROCESSORS
 from lading.vlm.label_search import assistant_marker as _get_assistant_marker
 from lading.vlm.label_search import assistant_text as _extract_assistant_text
@@ -41,6 +39,7 @@ from lading.vlm.nemotron_parse import collate_pages as nemotron_parse_collate_fn
 from lading.vlm.packed_batches import collate_packed as neat_packed_vlm_collater
 from lading.vlm.padded_batches import REQUIRED, pad_samples, shift_batch
 from lading.vlm.replacement import Indexed, Replacing
+from lading.vlm.sample_inputs import SampleInputs
 from lading.vlm.thought_prefix import MODEL_TURN as _GEMMA4_MODEL_TURN
 from lading.vlm.thought_prefix import THINKING_PREFIX as _GEMMA4_THINKING_PREFIX
 from lading.vlm.thought_prefix import inject_thought as _inject_thinking_prefix_tokens
@@ -153,8 +152,7 @@ def _estimate_media_tokens(conversation: Any, processor: Any) -> int:
     measured adds nothing.
     """
     border = border_of(processor)
-    samples = Samples(corpus=Corpus.of(()), border=border)
-    found = [item for item in known_footprints(samples, _talks([conversation])[0]) if item is not None]
+    found = [item for item in known_footprints(Encoder(facts=border), _talks([conversation])[0]) if item is not None]
     tokenizer = processor.tokenizer
     written = [border.tokeniser.media[item.kind].text(item) for item in found]
     texts = [

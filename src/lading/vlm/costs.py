@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
 from lading.encode import Outline
+from lading.encode.tokeniser import Sized
 from lading.errors import ConfigError
 from lading.ledger import too_long
-from lading.records import Conversation, Dropped, SampleKey
-from lading.samples.samples import Samples
-from lading.sources import Corpus
+from lading.records import Dropped, SampleKey
+from lading.samples import Samples, SkipPolicy
 from lading.vlm.replacement import Named
 from lading.vlm.tokenising import Tokenising, tokenising
 
@@ -28,46 +29,27 @@ class Cost:
     exact: bool = True
 
 
-class _Places:
-    """The samples of a data set under their places in it: what `Samples` asks of a corpus."""
-
-    sources = ()
-    """No rows are read here: conversations come from the data set."""
-
-    def __init__(self, dataset: Tokenising) -> None:
-        self.dataset = dataset
-
-    def __len__(self) -> int:
-        return len(self.dataset)
-
-    def key(self, place: int) -> SampleKey:
-        return name_of(self.dataset, place)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _TokenisingSamples(Samples):
-    """The conversations of such a data set, counted as those of a corpus are."""
-
-    dataset: Tokenising
-
-    def read(self, key: SampleKey) -> Conversation:
-        return self.dataset.conversation(key.index)
-
-
 def exact_costs(dataset: Any) -> list[Cost | Dropped] | None:
     """The cost of each sample, or why it cannot be used; `None` where the data set cannot tell without pixels."""
-    samples: Samples
+    tokenise: Callable[[Sequence[int]], list[Outline | Dropped]]
     if isinstance(dataset, Samples):
-        samples, most = dataset, None
+        tokenise, most = dataset.outline, None
     elif (own := tokenising(dataset)) is not None:
-        corpus = cast("Corpus", _Places(own))
-        samples = _TokenisingSamples(corpus=corpus, border=own.encoder.border, dataset=own)
-        most = own.encoder.max_length
+        tokenise, most = partial(_tokenised, own), own.max_length
     else:
         return None
-    places = range(len(samples))
-    chunks = (samples.outline(places[start : start + CHUNK]) for start in range(0, len(samples), CHUNK))
+    places = range(len(dataset))
+    chunks = (tokenise(places[start : start + CHUNK]) for start in range(0, len(places), CHUNK))
     return [_cost(outline, most) for chunk in chunks for outline in chunk]
+
+
+def _tokenised(dataset: Tokenising, places: Sequence[int]) -> list[Outline | Dropped]:
+    """The tokens of some samples of a data set; what cannot be used says why."""
+
+    def sized(key: SampleKey) -> Sized:
+        return dataset.encoder.sized(dataset.conversation(key.index))
+
+    return SkipPolicy().attempt_each([name_of(dataset, place) for place in places], sized, dataset.encoder.tokenise)
 
 
 def _cost(outline: Outline | Dropped, most: int | None) -> Cost | Dropped:

@@ -13,8 +13,9 @@ from typing import Any
 
 from lading.conversation import Layout
 from lading.conversation.presets import cord_v2, cv17, medpix, rdr, unimm_chat
+from lading.encode import Encoder
 from lading.encode.processor_facts import read_processor
-from lading.errors import ConfigError, UnknownName
+from lading.errors import ConfigError, Reason, SkipSample, UnknownName
 from lading.ledger import Ledger
 from lading.records import Conversation, Encoded, Row, SampleKey
 from lading.sources.elements import begins_array
@@ -22,13 +23,13 @@ from lading.sources.hub import LOAD_OPTIONS
 from lading.sources.json_array import JsonArrayFile
 from lading.sources.jsonl import JsonlFile
 from lading.sources.meta import COLUMNS, TAGS
-from lading.vlm.encoder import Encoder, as_inputs
 from lading.vlm.example_form import from_example
 from lading.vlm.example_stats import Timing, collect, summary
 from lading.vlm.examples import Example, Examples, read_example
 from lading.vlm.hub_examples import open_preset
 from lading.vlm.mixture import load, open_mixture, own_share
 from lading.vlm.replacement import Indexed, Replacing
+from lading.vlm.sample_inputs import as_inputs
 from lading.vlm.shares import rows_of_rank
 
 logger = logging.getLogger(__name__)
@@ -224,7 +225,7 @@ class PreTokenizedDatasetWrapper(Replacing):
             raise ConfigError(found=f"max_length {max_length}", wanted="1 or more, or None", where=type(self).__name__)
         super().__init__(dataset, max_retries=max_retries, seed=seed, ledger=ledger)
         self.processor, self.max_length = processor, max_length
-        self.encoder = Encoder(border=read_processor(processor), max_length=max_length)
+        self.encoder = Encoder(facts=read_processor(processor))
 
     def conversation(self, index: int) -> Conversation:
         """What a sample says, before it is tokenised."""
@@ -232,7 +233,16 @@ class PreTokenizedDatasetWrapper(Replacing):
 
     def encoded(self, index: int) -> Encoded:
         """Sample `index` itself, with the counts of its media; `SkipSample` where `[index]` would replace it."""
-        return self.encoder.encode(self.conversation(index))
+        encoded = self.encoder.encode(self.conversation(index))
+        tokens = encoded.document.tokens
+        if self.max_length is not None and tokens > self.max_length:
+            raise SkipSample(
+                Reason.TOO_LONG,
+                found=f"{tokens} tokens, media included",
+                wanted=f"at most {self.max_length} (max_length)",
+                where=encoded.document.key.where,
+            )
+        return encoded
 
     def fetch(self, index: int) -> Any:
         """One sample as tensors."""

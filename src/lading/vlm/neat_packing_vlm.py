@@ -30,9 +30,9 @@ from lading.packing.positions import ThreeWay, document_positions
 from lading.records import Dropped
 from lading.vlm import estimate as guess
 from lading.vlm.costs import Cost, described, exact_costs, name_of, quick_costs, refuse_long
-from lading.vlm.encoder import SampleInputs
 from lading.vlm.media_order import alike_bins, plan_bins
 from lading.vlm.packed_samples import PackedSamples, PackInputs, ShiftedSamples
+from lading.vlm.sample_inputs import SampleInputs
 from lading.vlm.samplers import LengthGroupedSampler, _smart_resize_image, _smart_resize_video, count_exactly
 from lading.vlm.shifted import join_samples, rope_positions, shift_sample
 from lading.vlm.tokenising import tokenising
@@ -191,7 +191,7 @@ class PackedDatasetWrapper(PackedSamples):
         self.inner_dataset, self.padding_idx, self.get_rope_index = inner_dataset, padding_idx, get_rope_index
         self.has_mrope = get_rope_index is not None
         own = tokenising(inner_dataset)
-        border = own.encoder.border if own else None
+        border = own.encoder.facts if own else None
         pads = border.tokeniser.pads if border else ()
         three_way = border.three_way if border else None
         prepare = partial(_prepared, get_rope_index=get_rope_index, three_way=three_way, media_tokens=pads)

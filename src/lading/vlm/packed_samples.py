@@ -17,11 +17,11 @@ from lading.errors import ConfigError, Reason, SkipSample
 from lading.ledger import Ledger
 from lading.records import Dropped, SampleKey
 from lading.vlm.costs import name_of
-from lading.vlm.encoder import as_inputs
 from lading.vlm.media_order import alike_bins, block_order
 from lading.vlm.padded_batches import sample_counts
 from lading.vlm.replacement import Replacing
 from lading.vlm.replacement_log import Journal
+from lading.vlm.sample_inputs import as_inputs
 from lading.vlm.tokenising import tokenising
 
 logger = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class ShiftedSamples(Replacing):
         if (own := tokenising(self.dataset)) is not None:
             encoded = own.encoded(index)
             inputs = as_inputs(encoded)
-            inputs.update(sample_counts(encoded.document, own.encoder.border.family.table))
+            inputs.update(sample_counts(encoded.document, own.encoder.facts.family.table))
             return self.prepare(inputs)
         sample = self.dataset.fetch(index) if isinstance(self.dataset, Replacing) else self.dataset[index]
         return self.prepare(sample)

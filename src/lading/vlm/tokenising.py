@@ -7,8 +7,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from torch.utils.data import Subset
 
+from lading.encode import Encoder
 from lading.records import Conversation, Encoded, SampleKey
-from lading.vlm.encoder import Encoder
 from lading.vlm.replacement import Replacing
 
 
@@ -17,6 +17,8 @@ class Tokenising(Protocol):
     """Such a data set (`PreTokenizedDatasetWrapper`)."""
 
     encoder: Encoder
+    max_length: int | None
+    """Samples with more tokens are refused."""
 
     def __len__(self) -> int: ...
 
@@ -37,7 +39,8 @@ class _Chosen:
     """Some samples of such a data set, under their places in the choice."""
 
     def __init__(self, dataset: Tokenising, indices: Sequence[int]) -> None:
-        self.dataset, self.indices, self.encoder = dataset, indices, dataset.encoder
+        self.dataset, self.indices = dataset, indices
+        self.encoder, self.max_length = dataset.encoder, dataset.max_length
 
     def __len__(self) -> int:
         return len(self.indices)
