@@ -1,12 +1,17 @@
 import base64
 import json
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
-from lading.conversation.presets import cord_v2, cv17, medpix, rdr, unimm_chat
-from lading.errors import SkipSample
+from lading import Loader
+from lading.conversation import Format, Layout, cord_v2, cv17, medpix, rdr, recognise, unimm_chat
+from lading.conversation.formats import NAMED
+from lading.errors import CorpusError, SkipSample
 from lading.records import Conversation, Row, SampleKey
 from lading.vlm.example_form import to_example
 
@@ -134,3 +139,21 @@ def test_what_does_not_fit_is_named(read: Read, value: dict[str, Any], reason: s
     assert caught.value.reason == reason
     assert said in str(caught.value)
     assert "s train row 3" in caught.value.where
+
+
+def test_they_are_formats_by_name_for_any_corpus(tmp_path: Path) -> None:
+    (tmp_path / "scans").mkdir()
+    Image.new("RGB", (56, 56)).save(tmp_path / "scans" / "one.png")
+    rows = [{"image_id": "one.png", "question": "Which organ?", "answer": "The liver."}] * 3
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(own) + "\n" for own in rows))
+    options = {"media_dir": tmp_path / "scans", "format": "medpix"}
+    loader = Loader(tmp_path / "rows.jsonl", "toy:qwen2_5_vl", pack_size=128, cache=False, **options)
+    assert loader.lengths.images.tolist() == [1, 1, 1]
+    assert [part.kind for part in loader.samples.conversation(0).media] == ["image"]
+
+
+@pytest.mark.parametrize("own", NAMED, ids=lambda own: own.name)
+def test_no_row_is_taken_for_one_by_its_columns_alone(own: Format) -> None:
+    with suppress(CorpusError):
+        assert recognise([dict.fromkeys(own.columns, "x")], Layout()).format not in NAMED
+    assert own.lacks({}, Layout()) == own.columns

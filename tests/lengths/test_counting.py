@@ -99,7 +99,7 @@ def test_nothing_is_tokenised_the_second_time(toy_meta: Path, tmp_path: Path) ->
         return encode_batch(texts)
 
     tokeniser = replace(samples.facts.tokeniser, encode_batch=watched, words=None)
-    samples = replace(samples, border=replace(samples.facts, tokeniser=tokeniser))
+    samples = replace(samples, encoder=Encoder(facts=replace(samples.facts, tokeniser=tokeniser)))
     first = count_lengths(samples, cache=tmp_path)
     assert sum(calls) == len(samples)
     assert same(first, count_lengths(samples, cache=tmp_path))
@@ -179,7 +179,7 @@ def test_another_processor_is_counted_anew(meta: Path, tmp_path: Path, change: C
     changed = samples_of(meta, processor)
     again = run(changed, tmp_path)
     assert list(again.fresh) == [len(source) for source in changed.corpus.sources]
-    assert same(again.table, changed.count())
+    assert same(again.table, count_lengths(changed))
     assert sum(run(samples_of(meta), tmp_path).fresh) == 1, "the first one is still there, but for a missing picture"
 
 
@@ -228,7 +228,7 @@ def test_what_was_dropped_stays_dropped_and_what_was_missing_is_asked_for_again(
     Image.new("RGB", (90, 70)).save(meta.parent / "media" / "no-such-picture.png")
     third = run(samples_of(meta), tmp_path)
     assert [entry.reason for entry in third.table.dropped] == [Reason.MALFORMED_JSON]
-    assert same(third.table, samples_of(meta).count())
+    assert same(third.table, count_lengths(samples_of(meta)))
     rewritten = [path for path, stamp in stamps.items() if path.stat().st_mtime_ns != stamp]
     assert [path.parent.name.partition("-")[0] for path in rewritten] == ["shapes"]
     assert sum(run(samples_of(meta), tmp_path).fresh) == 0
@@ -274,7 +274,7 @@ def test_media_that_were_all_changed_are_noticed(meta: Path, tmp_path: Path, cap
     again = run(samples_of(meta), tmp_path)
     assert "media of shapes changed" in caplog.text
     assert again.fresh[1:] == (0, 0, 0)
-    assert same(again.table, samples_of(meta).count())
+    assert same(again.table, count_lengths(samples_of(meta)))
 
 
 def test_a_single_changed_picture_is_named_when_it_is_opened(meta: Path, tmp_path: Path) -> None:
@@ -295,7 +295,7 @@ def test_a_folder_that_cannot_be_written_to(
     with pytest.raises(ConfigError, match="cannot be written to"):
         run(samples_of(meta), blocked)
     monkeypatch.setenv("LADING_CACHE", str(blocked))
-    assert same(samples_of(meta).count(cache=True), samples_of(meta).count())
+    assert same(count_lengths(samples_of(meta), cache=True), count_lengths(samples_of(meta)))
     assert "lengths are not kept" in caplog.text
 
 
@@ -343,12 +343,13 @@ def test_copies_that_end_before_they_are_asked_are_told_of(toy_meta: Path, monke
 INTERRUPTED = """
 import sys
 from lading import toy
-from lading.loader import Samples, read_processor
+from lading.encode import Encoder
 from lading.lengths import count
+from lading.samples import Samples
 from lading.sources import open_corpus
 count.KEPT_EVERY, count.CHUNK = 0.0, 8
 samples = Samples(corpus=open_corpus(sys.argv[1]), encoder=Encoder.of(toy.processor("qwen2_5_vl")))
-count_lengths(samples, lambda done: print(done, flush=True), cache=sys.argv[2])
+count.count_lengths(samples, lambda done: print(done, flush=True), cache=sys.argv[2])
 """
 
 

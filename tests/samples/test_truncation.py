@@ -122,7 +122,9 @@ def test_few_cuts_are_tried(samples: Samples) -> None:
         return tokeniser.render(talk)
 
     counted = count_lengths(samples)
-    watched = replace(samples, border=replace(samples.facts, tokeniser=replace(tokeniser, render=render)))
+    watched = replace(
+        samples, encoder=Encoder(facts=replace(samples.facts, tokeniser=replace(tokeniser, render=render)))
+    )
     fit(watched, counted, limit=int(counted.tokens[2]) // 2, too_long="truncate")
     times = sum(where.endswith(":3") for where in rendered)
     assert 2 <= times < 10

@@ -17,9 +17,9 @@ from PIL import Image
 from lading import families, toy
 from lading.encode import Encoder
 from lading.errors import ConfigError, LadingError, SkipSample
-from lading.loader import Samples, label_search, read_processor
+from lading.loader import Samples, read_processor
 from lading.sources import Corpus
-from lading.vlm import collate_fns
+from lading.vlm import collate_fns, label_search
 from lading.vlm.batches import conversations_of
 from lading.vlm.collate_fns import COLLATE_FNS
 from lading.vlm.datasets import PreTokenizedDatasetWrapper, RobustDatasetWrapper

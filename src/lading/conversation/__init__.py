@@ -9,6 +9,7 @@ formats            the table of formats; one file for each:
   alpaca             instruction, input and output in columns of their own
   question_answer    question and answer in columns of their own
   cauldron           pairs of user and assistant
+  cord_v2, cv17, medpix, rdr, unimm_chat: well-known data sets, by name; one_exchange: what they share
 recognise          which of them a source is, by some of its rows
 unread             media in a column that nobody reads
 turns, parts       what they share: lists of messages, typed parts
@@ -16,7 +17,6 @@ references         a medium as a row gives it
 layout             where a row keeps what, and what it calls roles
 shorten            where a conversation that is too long may end
 validate           what every conversation must have
-export             conversations as trainers pass them around
 """
 
 from lading.conversation.formats import FORMATS, Format, find_format, read_conversation

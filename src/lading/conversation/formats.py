@@ -10,7 +10,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lading.conversation import alpaca, cauldron, llava, openai, prompt_completion, question_answer, sharegpt, trl
+from lading.conversation import (
+    alpaca,
+    cauldron,
+    cord_v2,
+    cv17,
+    llava,
+    medpix,
+    openai,
+    prompt_completion,
+    question_answer,
+    rdr,
+    sharegpt,
+    trl,
+    unimm_chat,
+)
 from lading.conversation.layout import MESSAGE_COLUMNS, Layout
 from lading.errors import UnknownName
 from lading.records import Conversation, Row
@@ -72,7 +86,25 @@ COLUMNS = (
         read=cauldron.read,
     ),
 )
-FORMATS: Mapping[str, Format] = {own.name: own for own in (*MESSAGES, *COLUMNS)}
+
+
+def _by_name(name: str, title: str, *, columns: tuple[str, ...], read: Any) -> Format:
+    def lacks(row: Mapping[str, Any], layout: Layout) -> tuple[str, ...]:
+        del layout
+        return tuple(column for column in columns if column not in row)
+
+    return Format(name=name, title=title, columns=columns, lacks=lacks, read=read)
+
+
+NAMED = (
+    _by_name("cord_v2", "receipts and their contents as tokens (CORD-v2)", columns=cord_v2.COLUMNS, read=cord_v2.read),
+    _by_name("cv17", "recordings and what is said in them (CommonVoice 17)", columns=cv17.COLUMNS, read=cv17.read),
+    _by_name("medpix", "medical pictures with questions (MedPix)", columns=medpix.COLUMNS, read=medpix.read),
+    _by_name("rdr", "pictures and what they show (RDR items)", columns=rdr.COLUMNS, read=rdr.read),
+    _by_name("unimm_chat", "turns about a picture (UniMM-Chat)", columns=unimm_chat.COLUMNS, read=unimm_chat.read),
+)
+"""Formats of well-known data sets. They are taken only by their name: other data have such columns, too."""
+FORMATS: Mapping[str, Format] = {own.name: own for own in (*MESSAGES, *COLUMNS, *NAMED)}
 
 
 def find_format(name: str, where: str = "") -> Format:

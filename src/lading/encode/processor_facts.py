@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from lading import families, toy
-from lading.encode import Tokeniser
 from lading.encode.frames import Frames
 from lading.encode.labels import Encoding
 from lading.encode.template import Renderer, generation_finder, has_generation_blocks
+from lading.encode.tokeniser import Tokeniser
 from lading.encode.words import read_words
 from lading.errors import ConfigError
 from lading.families.default import NAME

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lading.conversation import Layout
-from lading.conversation.presets import cord_v2, cv17, medpix, rdr, unimm_chat
+from lading.conversation import Layout, cord_v2, cv17, medpix, rdr, unimm_chat
 from lading.encode import Encoder
 from lading.encode.processor_facts import read_processor
 from lading.errors import ConfigError, Reason, SkipSample, UnknownName

@@ -1,4 +1,4 @@
-"""What the presets share: a column's text, a column's medium, a question with its answer."""
+"""What formats of one medium, one question and one answer share."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def from_json(row: Row, column: str, wanted: str) -> Any:
         ) from error
 
 
-def medium(row: Row, column: str, kind: MediaKind) -> MediaPart:
+def medium(row: Row, column: str, kind: MediaKind, layout: Layout | None = None) -> MediaPart:
     """The medium of a column: a path, bytes, a decoded object, or `{"bytes": …, "path": …}` with extras.
 
     >>> from lading.records import SampleKey
@@ -66,7 +66,7 @@ def medium(row: Row, column: str, kind: MediaKind) -> MediaPart:
     empty = isinstance(value, Mapping) and not (value.get("bytes") or value.get("path"))
     if value is None or empty or value in ("", b""):
         raise SkipSample(Reason.MISSING_MEDIA, found=f"no {kind}", wanted="a path, bytes or an object", where=where)
-    return read_medium(kind, value, Layout(), where)
+    return read_medium(kind, value, layout or Layout(), where)
 
 
 def exchange(row: Row, shown: MediaPart, question: str, answer: str) -> Conversation:

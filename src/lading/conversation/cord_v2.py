@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lading.conversation.presets.columns import exchange, from_json, medium
+from lading.conversation.layout import Layout
+from lading.conversation.one_exchange import exchange, from_json, medium
 from lading.errors import Reason, SkipSample
 from lading.records import Conversation, Row
 
@@ -18,7 +19,7 @@ TEXT_ALONE = "text_sequence"
 """An object with this key alone stands for plain text."""
 
 
-def read(row: Row, *, prompt: str = PROMPT, seed: int = 0) -> Conversation:
+def read(row: Row, layout: Layout | None = None, *, prompt: str = PROMPT, seed: int = 0) -> Conversation:
     """The receipt and the prompt, answered by its ground truth as token text.
 
     Of several `gt_parses` one is taken: which one is a function of the seed and the sample's number, so that every
@@ -31,7 +32,7 @@ def read(row: Row, *, prompt: str = PROMPT, seed: int = 0) -> Conversation:
     """
     parses = _parses(row)
     number = int(np.random.default_rng([seed, row.key.index]).integers(len(parses)))
-    return exchange(row, medium(row, "image", "image"), prompt, token_text(parses[number]))
+    return exchange(row, medium(row, "image", "image", layout), prompt, token_text(parses[number]))
 
 
 def token_text(value: Any) -> str:

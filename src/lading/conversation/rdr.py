@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from lading.conversation.presets.columns import exchange, medium, text
+from lading.conversation.layout import Layout
+from lading.conversation.one_exchange import exchange, medium, text
 from lading.records import Conversation, Row
 
 COLUMNS = ("image", "text")
 PROMPT = "Describe this image."
 
 
-def read(row: Row, *, prompt: str = PROMPT) -> Conversation:
+def read(row: Row, layout: Layout | None = None, *, prompt: str = PROMPT) -> Conversation:
     """The picture and the prompt, answered by the row's text.
 
     >>> from lading.records import SampleKey
@@ -17,4 +18,4 @@ def read(row: Row, *, prompt: str = PROMPT) -> Conversation:
     >>> read(row).messages[1].parts
     (TextPart(text='A boot.'),)
     """
-    return exchange(row, medium(row, "image", "image"), prompt, text(row, "text"))
+    return exchange(row, medium(row, "image", "image", layout), prompt, text(row, "text"))

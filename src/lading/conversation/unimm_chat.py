@@ -6,7 +6,7 @@ import base64
 from typing import Any
 
 from lading.conversation.layout import Layout
-from lading.conversation.presets.columns import from_json
+from lading.conversation.one_exchange import from_json
 from lading.conversation.turns import read_turns
 from lading.errors import Reason, SkipSample
 from lading.records import Conversation, Row
@@ -18,7 +18,7 @@ LONGEST_PATH = 4096
 """No operating system takes a longer path, so a longer text is the picture itself."""
 
 
-def read(row: Row) -> Conversation:
+def read(row: Row, layout: Layout | None = None) -> Conversation:
     """The turns of the row, each mark replaced by the picture.
 
     One picture stands at every mark, for all of them speak of it; of a list of pictures each mark takes the next.
@@ -37,7 +37,7 @@ def read(row: Row) -> Conversation:
     else:
         picture = _picture(given, row.key.where)
         pictures = [] if picture is None else [picture] * max(1, _marks(turns))
-    return read_turns(Row(key=row.key, value={"images": pictures}), turns, Layout())
+    return read_turns(Row(key=row.key, value={"images": pictures}), turns, layout or Layout())
 
 
 def _turns(row: Row) -> list[Any]:
