@@ -130,7 +130,7 @@ def test_docstrings_become_markdown() -> None:
 def test_signatures_and_fields_are_the_code_s_own() -> None:
     assert api.signature(lading.load_processor, "load_processor").startswith("load_processor(name: ")
     said = api.field_words(lading.LoaderConfig)
-    assert said["too_long"].startswith("What becomes of a sample longer than a pack")
+    assert said["too_long"].startswith("What becomes of a sample longer than `pack_size`")
     assert " at 0x" not in "".join(api.pages().values())
 
 

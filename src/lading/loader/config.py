@@ -51,47 +51,69 @@ class LoaderConfig:
     """
 
     pack_size: int
+    """The most tokens that a pack may hold, which is one row of a batch: the maximum sequence length (`max_length`,
+    `cutoff_len`) of training."""
     batch_size: int = 1
-    """Packs in a batch. With flash attention keep it at 1: it finds documents in a single row only. (With
-    `attention="varlen"`, which hands their borders over, any number will do.)"""
+    """The number of packs (rows) in a batch; keep it at 1 with `flash_attention_2`, which finds documents in a single
+    row only, while `attention="varlen"` takes any number."""
     world_size: int = 1
+    """The number of data-parallel ranks that train together; where neither it nor `rank` is given, both come from the
+    `torch.distributed` process group."""
     rank: int = 0
+    """Which of these ranks this process is, counted from 0; every rank gets batches of its own."""
     seed: int = 0
+    """The seed of the shuffling: the same corpus, options, seed and epoch give the same batches in the same order."""
     epoch: int = 0
+    """The epoch to begin with, which decides the order of the samples; each further full pass over the loader is the
+    next."""
     num_workers: int = 0
+    """The number of worker processes that decode media and prefetch batches (two for each worker) while the model
+    trains; with 0, this process makes each batch when it is asked for."""
     count_workers: int = 0
-    """Processes that count the corpus, where its lengths are not kept already; 0 and 1: this one alone."""
+    """The number of processes that count the tokens of a corpus whose lengths are not cached yet; with 0 or 1, this
+    process counts alone."""
     cache: bool | str | os.PathLike[str] = True
-    """Whether counted lengths are kept, or the folder they are kept in (see `docs/counting.md`)."""
+    """Whether counted lengths are kept on disk beside the data and used again in the next run; a path keeps them in
+    that folder instead, and `False` keeps them nowhere."""
     attention: Attention = "positions"
-    """How documents are kept apart: `positions` (no mask leaves a worker), a dense `mask`, or the borders of documents
-    besides (`varlen`, for `lading.attention`)."""
+    """How the documents of a pack are kept apart: by `position_ids` that restart, without any attention mask
+    (`"positions"`), by a dense attention mask (`"mask"`), or by the borders of the documents (`"varlen"`,
+    `cu_seq_lens`) for flash attention and `lading.attention`."""
     algorithm: str = DEFAULT_ALGORITHM
-    """How samples are put into packs."""
+    """The packing algorithm, which chooses the samples that share a pack; `"balanced"` gives every pack its share of
+    images, of long documents and of short ones."""
     placing: str = DEFAULT_PLACING
-    """How packs are put on (step, rank)."""
+    """How packs are given to the steps and ranks of an epoch; `"balanced"` gives the ranks of a step equal work in
+    language, attention and vision."""
     last_step: LastStep = "repeat"
-    """Where packs do not come out even among the ranks: `repeat` some in the last step, or `drop` those left over. Both
-    are named in the ledger."""
+    """What happens where the packs of an epoch do not come out even among the ranks: `"repeat"` fills the last step
+    with packs that were trained on before, `"drop"` leaves the remaining ones out (`drop_last`), and the ledger names
+    the samples of either."""
     too_long: TooLong = "drop"
-    """What becomes of a sample longer than a pack: `drop`, or `truncate` it behind the last answer that fits."""
+    """What becomes of a sample longer than `pack_size`: `"drop"` leaves it out by name, `"truncate"` ends the
+    conversation behind the last answer that fits and never cuts an image, a clip or a sound in two."""
     strict: bool = False
-    """Raise at the first bad sample instead of writing it into the ledger."""
+    """Whether the first bad sample raises an error, instead of being skipped and written into the ledger."""
     max_failures: int = 100
-    """How many samples may fail after they were counted and planned, before the run stops."""
+    """How many samples may fail to open during training, after they were counted and planned, before the run stops
+    with `TooManyFailures`."""
     decode_seconds: float | None = DECODE_SECONDS
-    """How long a sample may take to be read, before it is given up by name (see `docs/workers.md`); `None`: forever."""
+    """The timeout, in seconds, for reading and decoding one sample, which is then skipped as `decode_timeout`; `None`
+    waits forever."""
     fixed_length: bool = False
-    """Pad every row to `pack_size`, for compiled models."""
+    """Whether every row gets padding up to `pack_size`, so that all batches have the same number of tokens, for
+    compiled models (`torch.compile`)."""
     placeholder_media: bool = False
-    """Add a picture, in a trailing document of its own, to batches without pictures and clips: under DDP, FSDP and ZeRO
-    every rank needs a vision pass. Packs leave room for it, so that no row is longer than `pack_size`."""
+    """Whether batches without images and videos get a small grey image, in a document of its own that no real token
+    sees: under DDP, FSDP and ZeRO every rank needs a pass through the vision tower, and packs leave room for it."""
 
     pixels: Pixels = "model"
-    """What pixels are: what the `model` expects, or `uint8` bytes, an eighth of it, that `loader.normalise` turns into
-    that where the model is."""
+    """What the pixel values of a batch are: what the processor makes, float32 and normalised (`"model"`), or bytes, an
+    eighth of their size for an image, that `loader.normalise(batch)` turns into the same on the model's device
+    (`"uint8"`)."""
     draft: bool = False
-    """Decode a large JPEG at a half, a quarter or an eighth of its size where that is enough: faster, other pixels."""
+    """Whether a large JPEG is decoded at a half, a quarter or an eighth of its resolution where that is still as large
+    as the resized image: faster, but the pixels differ slightly from the processor's."""
 
     @classmethod
     def of(cls, **options: Any) -> LoaderConfig:

@@ -47,15 +47,27 @@ logger = logging.getLogger(__name__)
 class Loader:
     """Balanced, packed batches of a corpus for one model family.
 
-    `corpus` is a meta file, a `.jsonl`, `.json` or `.parquet` file, the folder of a data set, an open `Dataset` or a
-    `Corpus`; `format` and `media_dir` say how its rows are read and where its media are, where their first ones and the
-    meta file do not; `media_roots` are folders below which media must lie. `processor` is a transformers processor, a
-    folder, a hub id or `toy:NAME`. Options are those of `LoaderConfig`. Counting happens here, planning at the start of
-    every epoch; media are opened by the workers. `attention="mask"` for a model whose layers see differently (Gemma,
-    Step) needs its `model_config`. `plan` is a file of `lading plan --out`: its epoch is then not planned again. `work`
-    says what the model computes, where it is far from its family's usual shape. What takes longer than two seconds
-    shows a bar, on a terminal and on rank 0; `progress=False` shows none; a function is told how many samples more were
-    counted, instead.
+    - `corpus`: The data: the path of a meta file, of a `.jsonl`, `.json` or `.parquet` file or of a data set's
+      folder, an open `datasets.Dataset`, or a `Corpus`.
+    - `processor`: The model's transformers processor (`AutoProcessor`), its folder or hub id, or `toy:NAME`; image
+      resolution (`min_pixels`, `max_pixels`), fps and the chat template are its own.
+    - `format`: How the rows are written (`sharegpt`, `llava`, `openai`, `trl`, …), where their first ones and the
+      meta file do not show it.
+    - `media_dir`: The folder against which relative paths of images, videos and sounds are resolved, whatever the
+      meta file says.
+    - `media_roots`: Folders below which every media file must lie, links followed, for data of strangers; without
+      them, a row may name any local file.
+    - `family`: The name of the model family (`qwen3_vl`), where the class of the processor does not tell it.
+    - `model_config`: The model's configuration (`model.config`), which `attention="mask"` and `"varlen"` need for
+      models whose layers have sliding windows (Gemma, Step).
+    - `plan`: A plan file that `lading plan --out` wrote, whose epoch is then not planned again.
+    - `work`: What the model computes for tokens, attention and patches, for the balance among ranks, where its
+      shape is far from its family's usual one.
+    - `progress`: Whether work of more than two seconds shows a progress bar, on a terminal and on rank 0; a
+      function is told how many further samples were counted, instead.
+
+    All other options are those of `LoaderConfig`. Counting happens here, planning at the start of every epoch; media
+    are opened by the workers.
 
         loader = Loader("corpus/meta.json", processor, pack_size=4096, num_workers=8)
         for batch in loader:
