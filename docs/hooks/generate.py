@@ -1,6 +1,7 @@
 """What MkDocs asks of this project while it builds the site: the pages that are made of the code.
 
-None of them is a file in the repository, so none can be older than the code.
+None of them is a file in the repository, so none can be older than the code. (`options.py` makes one that is; a test
+compares it.)
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ def generated() -> dict[str, str]:
         "reference/families.md": tables.families_page(),
         **{f"reference/{name}.md": text for name, text in api.pages().items()},
         examples.PLACE: examples.page(),
-        "changes.md": (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
+        # It lies beside the folder of the pages; in the site it is one of them.
+        "changes.md": (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").replace("](docs/", "]("),
     }
 
 
