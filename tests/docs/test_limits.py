@@ -1,0 +1,115 @@
+"""What the page of limits says is ignored is ignored, and what it says is refused is refused.
+
+Whoever teaches lading one of these changes the page with it.
+"""
+
+import json
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+import lading
+from tests.support.shared import ROOT
+
+TOY = "toy:qwen2_5_vl"
+QUESTION = {"role": "user", "content": "Who is this?"}
+ANSWER = {"role": "assistant", "content": "Ada."}
+PICTURED = {"role": "user", "content": "<image>Who is this?"}
+TALK = {"messages": [PICTURED, ANSWER], "images": ["ada.png"]}
+BOUNDS = {"max_pixels": 3136, "min_pixels": 784, "resized_height": 28}
+PART = {"type": "image", "image": "ada.png"}
+
+
+def shown_as(**extra: Any) -> dict[str, Any]:
+    content = [{**PART, **extra}, {"type": "text", "text": "Who is this?"}]
+    return {"messages": [{"role": "user", "content": content}, ANSWER]}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    Image.new("RGB", (224, 168), "red").save(tmp_path / "ada.png")
+    return tmp_path
+
+
+def batch_of(folder: Path, row: Mapping[str, Any]) -> lading.Batch:
+    (folder / "rows.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    loader = lading.Loader(folder / "rows.jsonl", TOY, pack_size=512, cache=False)
+    return next(iter(loader))
+
+
+@pytest.mark.parametrize(
+    ("row", "plain"),
+    [
+        ({**TALK, **BOUNDS}, TALK),
+        ({**TALK, "images": [{"path": "ada.png", **BOUNDS}]}, TALK),
+        (shown_as(**BOUNDS), shown_as()),
+        ({"messages": [QUESTION, {**ANSWER, "weight": 0, "train": False}]}, {"messages": [QUESTION, ANSWER]}),
+        ({**TALK, "weight": 0}, TALK),
+        ({"messages": [QUESTION, {**ANSWER, "reasoning_content": "Hm."}]}, {"messages": [QUESTION, ANSWER]}),
+        ({"question": "Who?", "answer": "Ada.", "rejected": "Bob."}, {"question": "Who?", "answer": "Ada."}),
+        ({"prompt": "Who?", "completion": "Ada.", "label": False}, {"prompt": "Who?", "completion": "Ada."}),
+    ],
+    ids=["row", "medium", "part", "message_weight", "row_weight", "reasoning_content", "rejected", "label"],
+)  # fmt: skip
+def test_it_is_ignored(folder: Path, row: dict[str, Any], plain: dict[str, Any]) -> None:
+    asked, usual = batch_of(folder, row), batch_of(folder, plain)
+    assert set(asked) == set(usual)
+    for name in ("input_ids", "shift_labels", "position_ids"):
+        assert asked.tensor(name).equal(usual.tensor(name)), name
+    if "pixel_values" in usual:
+        assert asked.tensor("pixel_values").equal(usual.tensor("pixel_values"))
+    assert usual.label_tokens > 0
+    for name in set(row) - set(plain):
+        assert f"`{name}`" in (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("address", ["s3://bucket/a", "gs://bucket/a", "hf://datasets/a/b/a", "https://a.b/a"])
+def test_an_address_is_refused(folder: Path, address: str) -> None:
+    with pytest.raises(lading.CorpusError, match="found no file"):
+        lading.Loader(f"{address}.jsonl", TOY, pack_size=512)
+    with pytest.raises(lading.CorpusError, match="unsupported_media 1"):
+        batch_of(folder, {**TALK, "images": [f"{address}.png"]})
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({**TALK, "tools": [{"name": "look"}]}, "bad_row 1"),
+        ({"messages": [QUESTION, {**ANSWER, "tool_calls": [{"function": {"name": "look"}}]}, ANSWER]}, "bad_row 1"),
+        ({"messages": [QUESTION]}, "no_assistant_turn 1"),
+        ({"prompt": "Who?", "chosen": "Ada.", "rejected": "Bob."}, "nearest is prompt_completion"),
+        ({"text": "Once upon a time."}, "found columns text"),
+    ],
+    ids=["tools", "tool_calls", "no_answer", "preference", "text"],
+)
+def test_a_row_is_refused_by_name(folder: Path, row: dict[str, Any], said: str) -> None:
+    with pytest.raises(lading.CorpusError, match=said):
+        batch_of(folder, row)
+
+
+def test_stores_that_are_streamed_are_refused(folder: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    with tarfile.open(folder / "shard.tar", "w") as shard:
+        shard.add(folder / "ada.png", "ada.png")
+    streamed = datasets.IterableDataset.from_generator(lambda: iter([TALK]))
+    for corpus in (folder / "shard.tar", folder / "rows.csv", folder / "rows.jsonl.gz", streamed, [TALK]):
+        with pytest.raises(lading.ConfigError):
+            lading.Loader(corpus, TOY, pack_size=512)
+
+
+def test_a_processor_with_code_of_its_own_is_refused_by_name(folder: Path) -> None:
+    settings = {"processor_class": "Own", "auto_map": {"AutoProcessor": "own.Own"}}
+    (folder / "processor_config.json").write_text(json.dumps(settings), encoding="utf-8")
+    (folder / "own.py").write_text("class Own: ...\n", encoding="utf-8")
+    with pytest.raises(lading.ConfigError, match="cannot load as a processor"):
+        lading.load_processor(folder)
+
+
+def test_a_tokenizer_alone_is_refused(folder: Path) -> None:
+    (folder / "rows.jsonl").write_text(json.dumps(TALK) + "\n", encoding="utf-8")
+    with pytest.raises(lading.ConfigError, match="without a tokenizer"):
+        lading.Loader(folder / "rows.jsonl", lading.toy.processor("qwen2_5_vl").tokenizer, pack_size=512)
