@@ -74,7 +74,7 @@ def _entry(name: str, value: Any, *, level: int) -> str:
     if inspect.isfunction(value):
         return "\n\n".join([heading, _fenced(signature(value, value.__name__)), markdown(_doc(value))])
     short = name.rsplit(".", 1)[-1]
-    return f"{heading}\n\n" + _fenced(f"{short} = {_shown(value)}")
+    return f"{heading}\n\n" + _fenced(f"{short} = {shown(value)}")
 
 
 def _class(name: str, value: type, level: int) -> Iterator[str]:
@@ -106,7 +106,7 @@ def _method(name: str, member: Any, level: int) -> str:
     heading = f"{'#' * level} {own}.{short} {{#{name}}}"
     if isinstance(member, (property, cached_property)):
         function: Any = member.fget if isinstance(member, property) else member.func
-        shown = f"{short}: {_plain(inspect.signature(function).return_annotation)}"
+        shown = f"{short}: {plain(inspect.signature(function).return_annotation)}"
     else:
         function = member.__func__ if isinstance(member, (classmethod, staticmethod)) else member
         shown = signature(function, short, bound=not isinstance(member, staticmethod))
@@ -117,9 +117,9 @@ def _fields(value: type) -> str:
     said = field_words(value)
     lines = []
     for own in fields(value):
-        default = "" if own.default is MISSING else f" = {_shown(own.default)}"
-        words = f": {_inline(said[own.name])}" if own.name in said else ""
-        lines.append(f"- `{own.name}: {_plain(own.type)}{default}`{words}")
+        default = "" if own.default is MISSING else f" = {shown(own.default)}"
+        words = f": {inline(said[own.name])}" if own.name in said else ""
+        lines.append(f"- `{own.name}: {plain(own.type)}{default}`{words}")
     return "\n".join(lines)
 
 
@@ -140,7 +140,7 @@ def signature(function: Callable[..., Any], name: str, *, bound: bool = False, a
     found = inspect.signature(function)
     parameters = list(found.parameters.values())[1 if bound else 0 :]
     words = list(_words(parameters))
-    answer = f" -> {_plain(found.return_annotation)}" if arrow and found.return_annotation is not found.empty else ""
+    answer = f" -> {plain(found.return_annotation)}" if arrow and found.return_annotation is not found.empty else ""
     line = f"{name}({', '.join(words)}){answer}"
     if len(line) <= WIDTH:
         return line
@@ -155,18 +155,19 @@ def _words(parameters: list[inspect.Parameter]) -> Iterator[str]:
             starred = True
             yield "*"
         star = {kinds.VAR_POSITIONAL: "*", kinds.VAR_KEYWORD: "**"}.get(own.kind, "")
-        kind = "" if own.annotation is own.empty else f": {_plain(own.annotation)}"
-        default = "" if own.default is own.empty else f"{' = ' if kind else '='}{_shown(own.default)}"
+        kind = "" if own.annotation is own.empty else f": {plain(own.annotation)}"
+        default = "" if own.default is own.empty else f"{' = ' if kind else '='}{shown(own.default)}"
         yield f"{star}{own.name}{kind}{default}"
 
 
-def _plain(annotation: Any) -> str:
+def plain(annotation: Any) -> str:
+    """An annotation as it is written in the code."""
     if isinstance(annotation, str):
         return annotation
     return annotation.__name__ if isinstance(annotation, type) else str(annotation)
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """A default as it may stand on a page: what has an address in memory has no other name than its own."""
     if inspect.isfunction(value):
         return "…" if value.__name__ == "<lambda>" else value.__name__
@@ -231,5 +232,6 @@ def _prose(text: str) -> str:
     return "".join(piece if piece.startswith("`") else piece.replace("<", "&lt;") for piece in pieces)
 
 
-def _inline(text: str) -> str:
+def inline(text: str) -> str:
+    """A sentence as Markdown on one line."""
     return _prose(" ".join(text.split()))
