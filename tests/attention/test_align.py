@@ -1,5 +1,7 @@
 """Feed-forwards of odd width: the same numbers, the same gradients, the same names in a checkpoint."""
 
+import copy
+
 import torch
 from torch import nn
 
@@ -51,3 +53,40 @@ def test_a_real_tower_is_found() -> None:
             block.mlp._modules[name] = nn.Linear(old.in_features, 20)
         block.mlp.down_proj = nn.Linear(20, block.mlp.down_proj.out_features)
     assert align_feed_forward(model) == len(tower.blocks)
+
+
+class Adapted(nn.Module):
+    """A layer with an adapter beside it, as LoRA puts it in the layer's place."""
+
+    def __init__(self, base: nn.Linear) -> None:
+        super().__init__()
+        self.base, self.adapter = base, nn.Linear(base.in_features, base.out_features)
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = self.base(hidden) + self.adapter(hidden)
+        return result
+
+
+def test_an_adapter_that_comes_later_is_trained() -> None:
+    torch.manual_seed(0)
+    wanted, aligned = FeedForward(20), FeedForward(20)
+    aligned.load_state_dict(wanted.state_dict())
+    assert align_feed_forward(aligned) == 1
+    adapted = Adapted(wanted.up_proj)
+    for model in (wanted, aligned):
+        model._modules["up_proj"] = adapted
+    hidden = torch.randn(5, 16)
+    assert torch.allclose(aligned(hidden), wanted(hidden), atol=1e-6)
+    aligned(hidden).sum().backward()
+    assert adapted.adapter.weight.grad is not None
+
+
+def test_an_aligned_model_can_be_copied() -> None:
+    model = FeedForward(20)
+    align_feed_forward(model)
+    twin = copy.deepcopy(model)
+    hidden = torch.randn(5, 16)
+    assert twin(hidden).equal(model(hidden))
+    with torch.no_grad():
+        twin.up_proj.weight.zero_()
+    assert not twin(hidden).equal(model(hidden)), "each has weights of its own"

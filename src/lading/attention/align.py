@@ -26,8 +26,17 @@ def align_feed_forward(model: Any) -> int:
     """
     odd = [module for module in model.modules() if _is_odd(dict(module.named_children()))]
     for module in odd:
-        module.forward = partial(_forward, **dict(module.named_children()))
+        module.forward = partial(_aligned, module)
     return len(odd)
+
+
+def _aligned(module: nn.Module, hidden: Tensor) -> Tensor:
+    """What is inside is asked at every call: LoRA may have taken a layer's place since, and has to be heard."""
+    children: dict[str, Any] = dict(module.named_children())
+    if _is_odd(children):
+        return _forward(hidden, **children)
+    own: Tensor = type(module).forward(module, hidden)
+    return own
 
 
 def _is_odd(children: dict[str, nn.Module]) -> bool:
