@@ -63,6 +63,10 @@ class Loader:
     - `plan`: A plan file that `lading plan --out` wrote, whose epoch is then not planned again.
     - `work`: What the model computes for tokens, attention and patches, for the balance among ranks, where its
       shape is far from its family's usual one.
+    - `mesh`: torch's `DeviceMesh` that the model is parallelised by; only its data dimensions (`dp`, `fsdp`, …) get
+      different data, ranks along the others (`tp`, `pp`, `cp`, …) get the same.
+    - `group`: The process group whose ranks get a share of the data each, where it is not the default one.
+    - `data_dims`: The names of the mesh's data dimensions, where they are not the usual ones.
     - `progress`: Whether work of more than two seconds shows a progress bar, on a terminal and on rank 0; a
       function is told how many further samples were counted, instead.
 
