@@ -1,10 +1,6 @@
 """The report in a real browser. Where none is installed these are skipped; `.ci/run` installs one."""
 
 import json
-import os
-import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,59 +8,15 @@ import numpy as np
 import pytest
 import soundfile
 
-from lading import Loader, report, toy
+from lading import Loader, toy
 from lading.fields import IGNORE_INDEX
 from lading.packing.positions import document_positions
 from lading.records import Encoded, Finding
+from tests.report.opened import IN_A_BROWSER, Opened, open_page, write
 from tests.support.shared import ROOT
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-BROWSER = os.environ.get("LADING_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-pytestmark = [
-    pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed (LADING_CHROMIUM names one)"),
-    pytest.mark.xdist_group("browser"),
-]
+pytestmark = IN_A_BROWSER
 KEPT = ROOT / "build" / "screenshots"
-
-
-@dataclass
-class Opened:
-    """A page, and everything it did that it must not."""
-
-    page: Any
-    loader: Loader
-    path: Path
-    complaints: list[str] = field(default_factory=list)
-    requests: list[str] = field(default_factory=list)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        # A container's root may not use the sandbox; nothing but our own page is opened.
-        opened = started.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield opened
-        opened.close()
-
-
-def open_page(browser: Any, loader: Loader, path: Path, **options: Any) -> Opened:
-    page = browser.new_page(viewport={"width": 1280, "height": 800}, offline=True, **options)
-    opened = Opened(page=page, loader=loader, path=path)
-    page.on("console", lambda said: opened.complaints.append(said.text))
-    page.on("pageerror", lambda error: opened.complaints.append(str(error)))
-    page.on("dialog", lambda dialog: opened.complaints.append(dialog.message))
-    page.on("request", lambda request: opened.requests.append(request.url))
-    page.goto(path.as_uri())
-    page.wait_for_selector("html[data-ready]", timeout=10_000)
-    return opened
-
-
-def write(loader: Loader, path: Path, *, limit: int = 200, findings: tuple[Finding, ...] = ()) -> Path:
-    books = {"lengths": loader.lengths, "plan": loader.plan, "ledger": loader.ledger, "findings": findings}
-    report.write(path, stats=loader.stats, shown=report.gather(loader.samples, limit=limit, **books), **books)
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -243,7 +195,8 @@ def test_the_ledger_leads_to_what_was_left_out(page: Any, opened: Opened) -> Non
     totals = opened.loader.ledger.totals()
     assert [row[0] for row in rows[1:]] == [*totals, "all"]
     assert [int(row[1]) for row in rows[1:-1]] == [own["input"] for own in totals.values()]
-    page.click("#ledger button:has-text('show 1') >> nth=0")
+    page.click("#ledger .group[data-kind=missing_media] summary")
+    page.click("#ledger button:has-text('show 1 among')")
     assert page.is_visible("#samples")
     assert count(page) == 1
 

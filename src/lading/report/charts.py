@@ -26,6 +26,8 @@ def histogram(values: NDArray[Any], *, bins: int = 40) -> dict[str, list[float]]
     if not len(values):
         return {"edges": [], "counts": []}
     low, high = float(values.min()), float(values.max())
+    if low == high:
+        return {"edges": [low, high], "counts": [len(values)]}
     edges: Any = bins
     if low > 0 and high / low > WIDE:
         edges = np.geomspace(low, high, bins + 1)
@@ -34,11 +36,23 @@ def histogram(values: NDArray[Any], *, bins: int = 40) -> dict[str, list[float]]
     return {"edges": [round(edge, 4) for edge in found.tolist()], "counts": counts.tolist()}
 
 
+def doubling(values: NDArray[np.int64]) -> dict[str, list[int]]:
+    """How many whole values are 0, 1, 2 to 3, 4 to 7 and so on: most packs lack a few tokens, and some lack many.
+
+    >>> doubling(np.array([0, 0, 1, 2, 3, 5]))
+    {'edges': [0, 1, 2, 4, 8], 'counts': [2, 1, 2, 1]}
+    """
+    if not len(values):
+        return {"edges": [], "counts": []}
+    edges = [0, *(1 << bit for bit in range(int(values.max()).bit_length() + 1))]
+    return {"edges": edges, "counts": np.histogram(values, bins=edges)[0].tolist()}
+
+
 def plan_charts(plan: PackPlan, lengths: LengthTable) -> dict[str, Any]:
     """Everything that is drawn of a plan."""
     every = lengths.tokens[lengths.tokens > 0]
     return {
-        "fill": histogram(plan.tokens / plan.pack_size),
+        "room": doubling(plan.pack_size - plan.tokens),
         "lengths": histogram(every.astype(np.int64)),
         "work": work_over_steps(plan),
     }

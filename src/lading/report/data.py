@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,15 +22,10 @@ from lading.ledger import Ledger
 from lading.plan import PlanStats
 from lading.records import Finding, LengthTable, PackPlan
 from lading.report.charts import plan_charts
-from lading.report.findings import by_sample
+from lading.report.findings import by_sample, grouped
+from lading.report.packs import pack_data
 from lading.report.records import Gathered, MediumView, SampleView, TokensView
 
-PACKS = 400
-"""Packs in the page, those of the first steps."""
-ENTRIES = 2000
-"""Samples that the ledger's page names."""
-ELSEWHERE = 50
-"""Findings that belong to no sample, which the ledger's page names."""
 PLACES = 6000
 """Tokens of a sample in the page."""
 LETTERS = 20_000
@@ -53,6 +49,7 @@ def report_data(
     vocabulary = _vocabulary(shown)
     places = {token: place for place, token in enumerate(vocabulary)}
     found = by_sample(ledger, findings)
+    elsewhere = [finding for finding in findings if finding.key is None]
     packs = _packs_of(plan, [view.key.index for view in shown.samples])
     texts = [[token, shown.texts[token]] for token in vocabulary]
     return {
@@ -63,9 +60,10 @@ def report_data(
             _sample(view, lengths, packs.get(view.key.index, -1), found.get(view.key.index, []), places, media)
             for view in shown.samples
         ],
-        "packs": _packs(plan, lengths),
+        "packs": pack_data(plan, lengths),
         "plan": {"stats": asdict(stats), **plan_charts(plan, lengths)},
-        "ledger": _ledger(ledger, findings),
+        "ledger": _ledger(ledger),
+        "found": grouped([*chain.from_iterable(found.values()), *elsewhere]),
         "losses": [round(loss, 5) for loss in losses if math.isfinite(loss)],
     }, list(media)
 
@@ -150,39 +148,8 @@ def _numbers(*positions: NDArray[Any]) -> list[float]:
     return [int(value) if value == int(value) else value for value in every]
 
 
-def _packs(plan: PackPlan, lengths: LengthTable) -> Plain:
-    at: dict[int, int] = {}
-    for place, number in enumerate(plan.order.ravel()[: 2 * PACKS].tolist()):
-        at.setdefault(number, place)  # a pack that is repeated in the last step stands where it stood first
-    listed = []
-    for number, place in list(at.items())[:PACKS]:
-        members = plan.pack(number)
-        step, rank = divmod(place, plan.world_size)
-        listed.append(
-            {
-                "number": number,
-                "step": step,
-                "rank": rank,
-                "documents": np.stack([members, lengths.tokens[members], lengths.label_tokens[members]], 1).tolist(),
-                "visual": int(lengths.visual_tokens[members].sum()),
-                "audio": int(lengths.audio_tokens[members].sum()),
-                "costs": [float(f"{cost:.4g}") for cost in plan.costs[number].tolist()],
-            }
-        )
-    mean = plan.costs.mean(axis=0, dtype=np.float64).tolist() if len(plan) else [0.0, 0.0, 0.0]
-    return {"size": plan.pack_size, "total": len(plan), "ranks": plan.world_size, "mean": mean, "list": listed}
-
-
-def _ledger(ledger: Ledger, findings: Iterable[Finding]) -> Plain:
-    entries = ledger.entries()
-    elsewhere = [finding for finding in findings if finding.key is None]
+def _ledger(ledger: Ledger) -> Plain:
     return {
         "sources": [{"source": source, **totals} for source, totals in ledger.totals().items()],
         "total": ledger.total(),
-        "entries": entries[:ENTRIES],
-        "left": max(0, len(entries) - ENTRIES),
-        "elsewhere": [
-            [finding.kind, finding.severity, finding.where, finding.detail] for finding in elsewhere[:ELSEWHERE]
-        ],
-        "elsewhere_left": max(0, len(elsewhere) - ELSEWHERE),
     }

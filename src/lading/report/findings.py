@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, get_args
 
 from lading.ledger import Ledger
-from lading.records import Finding, SampleKey
+from lading.records import Finding, SampleKey, Severity
+
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+GROUPS = 400
+"""Groups of like findings in the page."""
+PLACES = 200
+"""Findings of a group that the page names."""
+NAMED = 4000
+"""Findings that it names of all groups together."""
 
 SAME: Mapping[str, tuple[str, ...]] = {
     "corrupt_media": (
@@ -27,7 +35,8 @@ def by_sample(ledger: Ledger, findings: Sequence[Finding] = ()) -> dict[int, lis
     """Findings by the numbers of their samples; those of whole files are not among them."""
     found: dict[int, list[Finding]] = {}
     for entry in ledger.entries():
-        own = _finding(entry, str(entry["reason"]), "error", str(entry["detail"]))
+        by = f" (replaced by {', '.join(entry['by'])})" if entry.get("by") else ""
+        own = _finding(entry, str(entry["reason"]), "error", f"{entry['detail']}{by}")
         found.setdefault(_key(entry).index, []).append(own)
     for entry in ledger.truncations():
         said = f"kept {entry['kept']:,} of {entry['tokens']:,} tokens: the rest does not fit into a pack"
@@ -46,6 +55,33 @@ def _key(entry: Mapping[str, Any]) -> SampleKey:
     return SampleKey(index=int(entry["index"]), source=str(entry["source"]), where=str(entry["where"]))
 
 
-def _finding(entry: Mapping[str, Any], kind: str, severity: Literal["error", "warning"], detail: str) -> Finding:
+def _finding(entry: Mapping[str, Any], kind: str, severity: Severity, detail: str) -> Finding:
     key = _key(entry)
     return Finding(kind=kind, severity=severity, where=key.where, detail=detail, key=key)
+
+
+def grouped(findings: Iterable[Finding]) -> dict[str, Any]:
+    """Like findings in one group: its kind, its source, how many there are, and the first of them by name.
+
+    >>> rows = [Finding(kind="empty", severity="error", where=f"a:{row}", detail="", source="a") for row in range(900)]
+    >>> only, = grouped(rows)["list"]
+    >>> only["kind"], only["source"], only["count"], len(only["places"])
+    ('empty', 'a', 900, 200)
+    """
+    groups: dict[tuple[Severity, str, str], list[Finding]] = {}
+    for finding in findings:
+        source = finding.key.source if finding.key else finding.source
+        groups.setdefault((finding.severity, finding.kind, source), []).append(finding)
+    # What costs samples comes first, and what there is most of.
+    ranked = sorted(groups.items(), key=lambda item: (SEVERITIES.index(item[0][0]), -len(item[1]), item[0]))
+    each = min(PLACES, NAMED // max(1, len(ranked[:GROUPS])))
+    listed = [
+        {"kind": kind, "severity": severity, "source": source, "count": len(own), "places": _places(own[:each])}
+        for (severity, kind, source), own in ranked[:GROUPS]
+    ]
+    return {"list": listed, "left": max(0, len(ranked) - GROUPS), "total": sum(map(len, groups.values()))}
+
+
+def _places(findings: Sequence[Finding]) -> list[list[Any]]:
+    """The number of the sample, or -1 where none shows it; where it stands; what is to be said."""
+    return [[finding.key.index if finding.key else -1, finding.where, finding.detail] for finding in findings]

@@ -24,8 +24,8 @@ from lading.report.data import report_data
 from lading.report.records import Gathered
 
 MODULES = (
-    "dom", "data", "theme", "charts", "tokens", "sample", "list", "filters", "samples", "packs", "plan", "ledger",
-    "keys", "main",
+    "dom", "data", "sources", "theme", "charts", "tokens", "sample", "list", "filters", "samples", "pack", "packs",
+    "plan", "groups", "ledger", "keys", "main",
 )  # fmt: skip
 """Each may use those before it."""
 

@@ -59,7 +59,8 @@ export function filtered() {
   );
 }
 
-export function clearFilters(finding = "") {
+export function clearFilters(finding = "", source = "") {
   byId("filters").reset();
+  byId("by-source").value = source;
   byId("by-finding").value = finding && `=${finding}`;
 }

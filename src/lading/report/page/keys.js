@@ -1,4 +1,5 @@
 import { byId, make } from "./dom.js";
+import { findGroups } from "./groups.js";
 import { nextTheme } from "./theme.js";
 import { hideTip, stepToken } from "./tokens.js";
 
@@ -13,6 +14,8 @@ const HELP = [
   ["t", "light, dark, or as the system says"],
   ["?", "this list"],
 ];
+
+const STEPS = ["j", "k", "ArrowDown", "ArrowUp"];
 
 function help() {
   const dialog = byId("help");
@@ -34,6 +37,7 @@ export function startKeys(go) {
     ArrowRight: () => go.part() === "samples" && stepToken(1),
     ArrowLeft: () => go.part() === "samples" && stepToken(-1),
     "/": () => {
+      if (go.part() === "ledger") return findGroups();
       go("samples");
       byId("search").select();
     },
@@ -54,7 +58,7 @@ export function startKeys(go) {
       return;
     }
     const inSearch = field?.id === "search" && ["ArrowDown", "ArrowUp"].includes(event.key);
-    const action = actions[event.key];
+    const action = STEPS.includes(event.key) && !view() ? null : actions[event.key];
     if (!action || (field && !inSearch) || (byId("help").open && event.key !== "?")) return;
     if (event.key !== "Escape") event.preventDefault();
     action();

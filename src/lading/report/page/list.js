@@ -2,8 +2,8 @@ import { make } from "./dom.js";
 
 // A list of any length: only the rows that can be seen exist. One row is open at a time.
 export class VirtualList {
-  constructor(box, { height, row, open }) {
-    Object.assign(this, { box, height, row, open, items: [], at: -1, rows: new Map() });
+  constructor(box, { height, row, open, chosen = () => {} }) {
+    Object.assign(this, { box, height, row, open, chosen, items: [], at: -1, rows: new Map() });
     this.spacer = make("div", { class: "spacer" });
     box.append(this.spacer);
     box.addEventListener("scroll", () => this.draw(), { passive: true });
@@ -65,7 +65,10 @@ export class VirtualList {
     row.style.top = `${at * this.height}px`;
     row.style.height = `${this.height}px`;
     row.setAttribute("role", "option");
-    row.addEventListener("click", () => this.select(at));
+    row.addEventListener("click", () => {
+      this.select(at);
+      this.chosen();
+    });
     return row;
   }
 }

@@ -28,6 +28,7 @@ function go(to, what) {
     byId(`tab-${own}`).setAttribute("aria-selected", own === to);
   }
   views[to] ??= makers[to]();
+  scrollTo(0, 0);
   if (views[to].show) views[to].show(what);
   else go.note(to);
 }
@@ -35,9 +36,9 @@ function go(to, what) {
 go.note = (to, what) => history.replaceState(null, "", what === undefined ? `#/${to}` : `#/${to}/${what}`);
 go.part = () => name;
 go.current = () => (views[name]?.step ? views[name] : null);
-go.finding = (kind) => {
+go.finding = (kind, source) => {
   go("samples");
-  views.samples.withFinding(kind);
+  views.samples.withFinding(kind, source);
 };
 
 startTheme();

@@ -1,162 +1,106 @@
-import { byId, draw, make, percent, plural, whole } from "./dom.js";
-import { data, places, shortPlace } from "./data.js";
+import { byId, make, plural, precise, reveal, whole } from "./dom.js";
+import { data } from "./data.js";
 import { VirtualList } from "./list.js";
+import { COSTS, operations, showPack, strip } from "./pack.js";
+import { fillLegend } from "./sources.js";
 
-// The packs: documents as a strip, who sees whom, and what it costs.
-const COSTS = ["language", "attention", "vision"];
+// The packs: a list that can be sorted, and the one that is open.
+const free = (pack) => data.packs.size - pack.tokens;
+const ends = (values) => values.reduce(([least, most], value) => [Math.min(least, value), Math.max(most, value)], [Infinity, -Infinity]);
 
-const tokensIn = (pack) => pack.documents.reduce((sum, [, tokens]) => sum + tokens, 0);
-const labelsIn = (pack) => pack.documents.reduce((sum, [, , labels]) => sum + labels, 0);
+// Most packs lack a few tokens, and some lack many: on a scale that grows, 1 can be told from 10, and 10 from 1,000.
+const ROOM = {
+  kind: "room",
+  share: (pack) => Math.log1p(free(pack)) / Math.log1p(data.packs.size),
+  says: (pack) => (free(pack) ? `${whole(free(pack))} free` : "full"),
+  note: () => `Line: tokens left free, from 0 to ${whole(data.packs.size)}, on a logarithmic scale.`,
+};
 
-function strip(pack, documentElement) {
-  return pack.documents.map((document, place) => {
-    const [, tokens, labels] = document;
-    const element = documentElement(document, place);
-    element.style.width = `${(100 * tokens) / data.packs.size}%`;
-    element.append(make("i", { style: { height: `${(100 * labels) / tokens}%` } }));
-    return element;
-  });
+// Costs are near one another where the plan is balanced: the line goes from the least to the most of them.
+function cost(name, column) {
+  const [least, most] = ends(data.packs.list.map((pack) => pack.costs[column]));
+  return {
+    kind: "work",
+    share: (pack) => (most > least ? (pack.costs[column] - least) / (most - least) : 1),
+    says: (pack) => operations(pack.costs[column]),
+    note: () => (most > least ? `Line: ${name} work, from ${operations(least)} to ${operations(most)}.` : `All packs have the same ${name} work.`),
+  };
 }
 
-function row(pack) {
+// The largest source of a pack; among packs of the same, those that are most of it come first.
+function main(pack) {
+  const [place, tokens] = pack.sources.reduce((one, other) => (other[1] > one[1] ? other : one), [data.sources.length, 0]);
+  return place + 1 - tokens / (pack.tokens + 1);
+}
+
+const ORDERS = {
+  training: { name: "order of training", by: (pack) => pack.step * data.packs.ranks + pack.rank },
+  fill: { name: "fill, emptiest first", by: (pack) => pack.tokens },
+  ...Object.fromEntries(COSTS.map((name, column) => [name, { name: `${name} work, most first`, by: (pack) => -pack.costs[column], column }])),
+  source: { name: "source", by: main },
+  number: { name: "number", by: (pack) => pack.number },
+};
+
+function row(pack, measure) {
+  const fill = precise(pack.tokens / data.packs.size);
+  const mix = pack.sources.map(([place, tokens]) => `${data.sources[place]} ${precise(tokens / pack.tokens)}`);
   return make(
     "div",
-    { class: "row pack-row", "data-number": pack.number },
+    { class: "row pack-row", "data-number": pack.number, "aria-label": `pack ${pack.number}, ${fill} full, ${measure.says(pack)}; ${mix.join(", ")}` },
     make("div", { class: "number" }, `#${whole(pack.number)}`),
-    make("div", { class: "strip" }, strip(pack, () => make("span", { class: "document" }))),
-    make("div", { class: "fill" }, percent(tokensIn(pack) / data.packs.size)),
+    make("div", { class: "strip" }, strip(pack)),
+    make("div", { class: "fill" }, fill),
+    make("div", { class: `measure ${measure.kind}` }, make("i", { style: { width: `${(100 * measure.share(pack)).toFixed(2)}%` } })),
+    make("div", { class: "says" }, measure.says(pack)),
   );
-}
-
-// Rows are tokens, columns what they may see: each document its own past, and nobody else.
-function sight(pack) {
-  let from = 0;
-  const size = data.packs.size;
-  const triangles = pack.documents.map(([index, tokens]) => {
-    const to = from + tokens;
-    const triangle = draw(
-      "polygon",
-      { points: `${from},${from} ${from},${to} ${to},${to}` },
-      draw("title", {}, `sample ${index}: tokens ${from} to ${to - 1} see each other's past`),
-    );
-    from = to;
-    return triangle;
-  });
-  return draw(
-    "svg",
-    { class: "sight", viewBox: `0 0 ${size} ${size}`, preserveAspectRatio: "none", role: "img", "aria-label": "Who sees whom" },
-    triangles,
-  );
-}
-
-function operations(cost) {
-  const [size, name] = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1, ""]].find(([size]) => cost >= size) ?? [1, ""];
-  return `${(cost / size).toPrecision(3)} ${name}FLOP`;
-}
-
-function costRow(name, cost, mean) {
-  const times = mean ? cost / mean : 0;
-  return make(
-    "tr",
-    {},
-    make("th", {}, name),
-    make("td", {}, make("span", { class: "meter" }, make("i", { style: { width: `${Math.min(100, 50 * times)}%` } })), `${times.toFixed(2)} × the mean`),
-    make("td", { class: "number soft" }, operations(cost)),
-  );
-}
-
-function documentRow([index, tokens, labels], go) {
-  const place = places.get(index);
-  const sample = data.samples[place];
-  return make(
-    "tr",
-    {},
-    make("td", {}, sample ? make("button", { class: "link", title: sample.where, onclick: () => go("samples", index) }, shortPlace(sample.where)) : `sample ${whole(index)}`),
-    make("td", { class: "number" }, whole(tokens)),
-    make("td", { class: "number" }, percent(labels / tokens)),
-  );
-}
-
-function table(head, rows) {
-  return make(
-    "table",
-    {},
-    head ? make("tr", {}, head.map((name, place) => make("th", { class: place ? "number" : "" }, name))) : null,
-    rows,
-  );
-}
-
-export function showPack(article, pack, go) {
-  const tokens = tokensIn(pack);
-  const labels = labelsIn(pack);
-  const picture = sight(pack);
-  const large = strip(pack, ([index, own], place) => {
-    const known = places.has(index);
-    return make("button", {
-      class: `document ${known ? "" : "dim"}`,
-      title: `sample ${index}: ${plural(own, "token")}${known ? "" : " (not in this page)"}`,
-      onclick: () => known && go("samples", index),
-      onpointerenter: () => picture.children[place].classList.add("lit"),
-      onpointerleave: () => picture.children[place].classList.remove("lit"),
-    });
-  });
-  article.replaceChildren(
-    make(
-      "div",
-      { class: "head" },
-      make("span", { class: "name" }, `pack ${whole(pack.number)}`),
-      make("span", { class: "fact" }, `step ${whole(pack.step)}, rank ${whole(pack.rank)}`),
-      make("span", { class: "fact" }, make("b", {}, whole(tokens)), ` of ${whole(data.packs.size)} tokens (${percent(tokens / data.packs.size)})`),
-      make("span", { class: "fact" }, make("b", {}, percent(labels / tokens)), " trained on"),
-      make("span", { class: "fact" }, plural(pack.documents.length, "document")),
-    ),
-    make("div", { class: "strip large" }, large),
-    make("p", { class: "axis-note", style: { maxWidth: "none" } }, "Each block is a document, as wide as it is long; the green part is the share that is trained on."),
-    make(
-      "div",
-      { class: "columns" },
-      make(
-        "section",
-        {},
-        make("h2", {}, "Who sees whom"),
-        picture,
-        make("p", { class: "axis-note" }, "Down: tokens. Across: what each may see. A document sees its own past and nobody else's. ", data.about.sight),
-      ),
-      make(
-        "section",
-        {},
-        make("h2", {}, "What it costs"),
-        table(null, [
-          ...COSTS.map((name, column) => costRow(name, pack.costs[column], data.packs.mean[column])),
-          make("tr", {}, make("th", {}, "media"), make("td", {}, `${whole(pack.visual)} visual tokens, ${whole(pack.audio)} of sound`), make("td")),
-        ]),
-        make("h2", { style: { marginTop: "1.5rem" } }, "Documents"),
-        table(["sample", "tokens", "trained on"], pack.documents.map((document) => documentRow(document, go))),
-      ),
-    ),
-  );
-  article.scrollTop = 0;
 }
 
 export class PacksView {
   constructor(go) {
     const { list, total } = data.packs;
+    this.measure = ROOM;
     this.list = new VirtualList(byId("pack-list"), {
-      height: 36,
-      row,
+      height: 52,
+      row: (pack) => row(pack, this.measure),
       open: (pack) => {
         showPack(byId("pack"), pack, go);
         go.note("packs", pack.number);
       },
+      chosen: () => reveal(byId("pack")),
     });
     byId("pack-count").textContent =
-      list.length < total ? `${whole(list.length)} of ${plural(total, "pack")}, those of the first steps` : `${plural(total, "pack")}, in the order of training`;
-    this.list.set(list);
+      list.length < total ? `${whole(list.length)} of ${plural(total, "pack")}: those of the first steps, and the extremes of all` : plural(total, "pack");
+    byId("sort").append(...Object.entries(ORDERS).filter(([, { column }]) => !(data.packs.mean[column] === 0)).map(([value, { name }]) => make("option", { value }, name)));
+    byId("sort").addEventListener("input", () => this.sort());
+    byId("reverse").addEventListener("click", () => this.reverse());
+    byId("sorting").hidden = !list.length;
+    fillLegend(byId("pack-sources"));
+    this.arrange();
     if (!list.length) byId("pack").replaceChildren(make("p", { class: "empty" }, "No sample fits into a pack."));
   }
 
+  arrange() {
+    const { by, column } = ORDERS[byId("sort").value];
+    const sign = byId("reverse").getAttribute("aria-pressed") === "true" ? -1 : 1;
+    this.measure = column === undefined ? ROOM : cost(COSTS[column], column);
+    byId("measure-note").textContent = data.packs.list.length ? this.measure.note() : "";
+    const keys = new Map(data.packs.list.map((pack) => [pack, by(pack)]));
+    this.list.set([...data.packs.list].sort((one, other) => sign * (keys.get(one) - keys.get(other)) || one.number - other.number));
+  }
+
+  sort() {
+    this.arrange();
+    this.list.select(0);
+  }
+
+  reverse() {
+    const button = byId("reverse");
+    button.setAttribute("aria-pressed", button.getAttribute("aria-pressed") !== "true");
+    this.sort();
+  }
+
   show(number) {
-    const at = data.packs.list.findIndex((pack) => pack.number === number);
+    const at = this.list.items.findIndex((pack) => pack.number === number);
     if (at >= 0 || this.list.at < 0) this.list.select(Math.max(0, at));
   }
 

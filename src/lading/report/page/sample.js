@@ -1,5 +1,6 @@
-import { make, whole } from "./dom.js";
+import { backTo, make, whole } from "./dom.js";
 import { address, data, packPlaces, shortPlace } from "./data.js";
+import { sourceName } from "./sources.js";
 import { hideTip, noTokens, tokenBox } from "./tokens.js";
 
 // One sample: what it says beside what the model is given.
@@ -52,8 +53,9 @@ export function showSample(article, sample, go) {
     make(
       "div",
       { class: "head" },
+      backTo("sample-list"),
       make("span", { class: "name", title: sample.where }, shortPlace(sample.where)),
-      make("span", { class: "fact" }, `${data.sources[sample.source]} #${whole(sample.index)}`),
+      make("span", { class: "fact" }, sourceName(sample.source), ` #${whole(sample.index)}`),
       sample.length
         ? make("span", { class: "fact" }, make("b", {}, whole(sample.length)), " tokens, ", make("b", {}, whole(sample.labels)), " trained on")
         : make("span", { class: "fact" }, "not counted"),

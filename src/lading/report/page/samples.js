@@ -1,8 +1,9 @@
-import { byId, make, plural, whole } from "./dom.js";
+import { byId, make, plural, reveal, whole } from "./dom.js";
 import { address, data, mediaOf, places, severity, shortPlace } from "./data.js";
 import { clearFilters, filtered, startFilters } from "./filters.js";
 import { VirtualList } from "./list.js";
 import { showSample } from "./sample.js";
+import { chip, fillLegend } from "./sources.js";
 
 // The samples: a list with filters, and the one that is open.
 const SIGNS = { video: "clip", audio: "♪" };
@@ -28,7 +29,7 @@ function row(sample) {
     "div",
     { class: `row sample-row ${how}`, "data-index": sample.index },
     make("div", { class: "small" }, small(sample)),
-    make("div", { class: "where" }, shortPlace(sample.where)),
+    make("div", { class: "where", title: data.sources[sample.source] }, chip(sample.source), shortPlace(sample.where)),
     make("div", { class: "length" }, sample.length ? whole(sample.length) : "—"),
     make("div", { class: `says ${how === "error" ? "error" : ""}` }, preview(sample)),
   );
@@ -44,7 +45,9 @@ export class SamplesView {
         showSample(byId("sample"), sample, go);
         go.note("samples", sample.index);
       },
+      chosen: () => reveal(byId("sample")),
     });
+    fillLegend(byId("sample-sources"));
     startFilters(() => this.filter());
     this.filter();
   }
@@ -71,8 +74,8 @@ export class SamplesView {
     this.list.select(this.list.items.indexOf(data.samples[places.get(index)]));
   }
 
-  withFinding(kind) {
-    clearFilters(kind);
+  withFinding(kind, source) {
+    clearFilters(kind, source);
     this.filter();
   }
 
