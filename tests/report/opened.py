@@ -24,14 +24,15 @@ class Opened:
     """A page, and everything it did that it must not."""
 
     page: Any
-    loader: Loader
+    loader: Any
+    """Whose report it is; none where it was made of a table alone."""
     path: Path
     complaints: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
 
-def open_page(browser: Any, loader: Loader, path: Path, **options: Any) -> Opened:
-    page = browser.new_page(viewport={"width": 1280, "height": 800}, offline=True, **options)
+def open_page(browser: Any, loader: Loader | None, path: Path, **options: Any) -> Opened:
+    page = browser.new_page(offline=True, **{"viewport": {"width": 1280, "height": 800}} | options)
     opened = Opened(page=page, loader=loader, path=path)
     page.on("console", lambda said: opened.complaints.append(said.text))
     page.on("pageerror", lambda error: opened.complaints.append(str(error)))

@@ -3,6 +3,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from lading import Loader, report, toy
@@ -10,9 +11,10 @@ from lading.doctor import KINDS, examine
 from lading.errors import Reason
 from lading.ledger import Ledger
 from lading.plan import make_plan, plan_stats
-from lading.records import Finding, SampleKey
-from lading.report.findings import SAME
+from lading.records import Dropped, Finding, SampleKey
+from lading.report.findings import GROUPS, NAMED, SAME, by_sample, grouped
 from lading.report.html import MODULES
+from lading.report.packs import pack_data
 from tests.plan.test_plan import table
 from tests.support.shared import ROOT
 
@@ -85,10 +87,13 @@ def test_packs_are_those_of_the_plan(faulty: Loader, tmp_path: Path) -> None:
     assert {pack["number"] for pack in data["packs"]["list"]} == set(range(len(faulty.plan)))
     for pack in data["packs"]["list"]:
         assert faulty.plan.order[pack["step"], pack["rank"]] == pack["number"]
-        assert [index for index, _, _ in pack["documents"]] == faulty.plan.pack(pack["number"]).tolist()
-        for index, _, _ in pack["documents"]:
+        assert [index for index, *_ in pack["documents"]] == faulty.plan.pack(pack["number"]).tolist()
+        for index, *_ in pack["documents"]:
             assert data["samples"][index]["pack"] == pack["number"]
-        assert sum(tokens for _, tokens, _ in pack["documents"]) == faulty.plan.tokens[pack["number"]]
+        sources = faulty.lengths.source[faulty.plan.pack(pack["number"])]
+        assert [source for *_, source in pack["documents"]] == sources.tolist()
+        tokens = sum(tokens for _, tokens, *_ in pack["documents"])
+        assert tokens == sum(own for _, own in pack["sources"]) == faulty.plan.tokens[pack["number"]]
 
 
 def test_findings_join_what_the_ledger_says(faulty: Loader, tmp_path: Path) -> None:
@@ -102,16 +107,58 @@ def test_findings_join_what_the_ledger_says(faulty: Loader, tmp_path: Path) -> N
     assert data["samples"][3]["findings"] == [["odd_ratio", "warning", "seen in 3"]]
     kinds = [kind for kind, _, _ in data["samples"][12]["findings"]]
     assert kinds == ["missing_media"], "what the ledger says already is not said twice"
-    assert data["ledger"]["elsewhere"] == [["encoding", "warning", "shapes.jsonl", "starts with a BOM"]]
+    found = {(group["kind"], group["source"]): group for group in data["found"]["list"]}
+    assert found["encoding", ""]["places"] == [[-1, "shapes.jsonl", "starts with a BOM"]]
+    assert found["missing_media", "shapes"]["count"] == 1, "nor in the groups"
+    assert data["found"]["total"] == sum(group["count"] for group in found.values()) == 4
 
 
 def test_what_no_sample_shows_is_named_up_to_a_bound(faulty: Loader, tmp_path: Path) -> None:
     rows = [
-        Finding(kind="duplicate_sample", severity="warning", where=f"shapes.jsonl:{line}", detail="")
-        for line in range(60)
+        Finding(kind="duplicate_sample", severity="warning", where=f"{source}.jsonl:{line}", detail="", source=source)
+        for source in ("shapes", "talks")
+        for line in range(612)
     ]
-    ledger = written(faulty, tmp_path / "report.html", findings=rows)[1]["ledger"]
-    assert (len(ledger["elsewhere"]), ledger["elsewhere_left"]) == (50, 10)
+    groups = written(faulty, tmp_path / "report.html", findings=rows)[1]["found"]["list"]
+    twice = [group for group in groups if group["kind"] == "duplicate_sample"]
+    assert [(group["source"], group["count"], len(group["places"])) for group in twice] == [
+        ("shapes", 612, 200),
+        ("talks", 612, 200),
+    ]
+
+
+def test_very_many_groups_stay_bounded_and_the_largest_are_kept() -> None:
+    rows = [
+        Finding(kind="duplicate_sample", severity="notice", where="rows.jsonl", detail="", source=f"source-{number}")
+        for number in range(GROUPS + 7)
+        for _ in range(2 if number == GROUPS else 1)
+    ]
+    found = grouped(rows)
+    assert (len(found["list"]), found["left"], found["total"]) == (GROUPS, 7, len(rows))
+    assert found["list"][0]["source"] == f"source-{GROUPS}"
+    assert sum(len(group["places"]) for group in found["list"]) <= NAMED
+
+
+def test_the_extreme_packs_of_a_large_plan_are_in_the_page() -> None:
+    lengths = table(np.random.default_rng(3).integers(1, 100, 6000).tolist())
+    plan = make_plan(lengths, pack_size=100, world_size=4)
+    data = pack_data(plan, lengths, packs=320, documents=500)
+    numbers = [pack["number"] for pack in data["list"]]
+    assert data["total"] == len(plan) > 320 == len(numbers) == len(set(numbers))
+    assert {int(plan.tokens.argmin()), *plan.costs[:, :2].argmax(axis=0).tolist()} <= set(numbers)
+    assert set(plan.order.ravel()[:200].tolist()) <= set(numbers)
+    for pack in data["list"]:
+        assert plan.order[pack["step"], pack["rank"]] == pack["number"]
+    named = [pack for pack in data["list"] if "documents" in pack]
+    assert 400 < sum(len(pack["documents"]) for pack in named) <= 500
+    assert "documents" in data["list"][numbers.index(int(plan.tokens.argmin()))]
+
+
+def test_who_replaced_a_sample_is_told(faulty: Loader) -> None:
+    key, other = faulty.samples.corpus.key(3), faulty.samples.corpus.key(4)
+    ledger = Ledger.open(faulty.lengths)
+    ledger.dropped(Dropped(key=key, reason=Reason.CORRUPT_MEDIA, detail="torn", by=(other,)))
+    assert by_sample(ledger)[3][0].detail == f"torn (replaced by {other})"
 
 
 def test_what_the_doctor_calls_otherwise_is_not_told_twice(tmp_path: Path) -> None:
@@ -158,7 +205,7 @@ def test_half_a_character_in_a_name_can_be_written(tmp_path: Path) -> None:
     plan = make_plan(lengths, pack_size=8)
     books = {"stats": plan_stats(plan, lengths), "lengths": lengths, "plan": plan, "ledger": Ledger.open(lengths)}
     report.write(tmp_path / "r.html", **books, findings=[finding])
-    assert read(tmp_path / "r.html")[1]["ledger"]["elsewhere"][0][2] == "a\udcff.jsonl:1"
+    assert read(tmp_path / "r.html")[1]["found"]["list"][0]["places"][0][1] == "a\udcff.jsonl:1"
 
 
 def test_an_empty_plan_has_a_page_too(tmp_path: Path) -> None:
@@ -167,7 +214,7 @@ def test_an_empty_plan_has_a_page_too(tmp_path: Path) -> None:
     stats = plan_stats(plan, nothing)
     report.write(str(tmp_path / "r.html"), stats=stats, lengths=nothing, plan=plan, ledger=Ledger.open(nothing))
     _, data = read(tmp_path / "r.html")
-    assert data["plan"]["fill"]["counts"] == data["packs"]["list"] == data["samples"] == []
+    assert data["plan"]["room"]["counts"] == data["packs"]["list"] == data["samples"] == []
 
 
 def test_every_module_of_the_page_is_in_it() -> None:

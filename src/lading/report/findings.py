@@ -35,7 +35,7 @@ def by_sample(ledger: Ledger, findings: Sequence[Finding] = ()) -> dict[int, lis
     """Findings by the numbers of their samples; those of whole files are not among them."""
     found: dict[int, list[Finding]] = {}
     for entry in ledger.entries():
-        by = f" (replaced by {', '.join(entry['by'])})" if entry.get("by") else ""
+        by = f" (replaced by {', '.join(map(str, others))})" if isinstance(others := entry.get("by"), list) else ""
         own = _finding(entry, str(entry["reason"]), "error", f"{entry['detail']}{by}")
         found.setdefault(_key(entry).index, []).append(own)
     for entry in ledger.truncations():

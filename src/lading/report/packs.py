@@ -57,7 +57,8 @@ def _chosen(plan: PackPlan, extreme: NDArray[np.int64], most: int) -> tuple[NDAr
     if len(plan) <= most:
         places = np.arange(len(order))
     else:
-        places = np.union1d(np.arange(most - len(extreme)), np.flatnonzero(np.isin(order, extreme)))
+        among = np.isin(order, extreme)
+        places = np.union1d(np.flatnonzero(~among)[: most - len(extreme)], np.flatnonzero(among))
     numbers, first = np.unique(order[places], return_index=True)
     by_place = np.argsort(first)
     return numbers[by_place], places[first[by_place]]
