@@ -5,6 +5,7 @@ Needs the extra `dev` and a Chromium (`LADING_CHROMIUM` names one that is not on
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -27,6 +28,8 @@ COLUMNS = 104
 LARGEST = 300_000
 SAMPLES = 400
 """And two that are faulty."""
+LOST = 90
+"""Rows of one source more, the pictures of which are not there."""
 PRINTED = (166, 160, 283)
 """Samples of the terminal's picture."""
 
@@ -39,10 +42,11 @@ def main() -> None:
         os.chdir(folder)  # pictures show places as a person would write them
         os.environ["LADING_CACHE"] = str(Path(folder) / "lengths")
         meta = toy.write_corpus("corpus", samples=SAMPLES, faults=True)
+        _lose_pictures(meta)
         loader = Loader(meta, "toy:qwen2_5_vl", pack_size=512, world_size=4, rank=0)
         page = Path(folder) / "report.html"
         books = {"lengths": loader.lengths, "plan": loader.plan, "ledger": loader.ledger}
-        shown = report.gather(loader.samples, limit=SAMPLES + 2, **books)
+        shown = report.gather(loader.samples, limit=SAMPLES + 2 + LOST, **books)
         report.write(page, stats=loader.stats, shown=shown, title="lading · meta.json", **books)
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
@@ -56,12 +60,21 @@ def main() -> None:
         assert path.stat().st_size < LARGEST, f"{path.name} has {path.stat().st_size:,} bytes"
 
 
+def _lose_pictures(meta: Path) -> None:
+    """One source more, so that there is something to find."""
+    talk = [{"from": "human", "value": "<image>What is written here?"}, {"from": "gpt", "value": "Nothing."}]
+    rows = (json.dumps({"conversations": talk, "images": [f"page-{number}.png"]}) for number in range(LOST))
+    (meta.parent / "scans.jsonl").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    sources = json.loads(meta.read_text(encoding="utf-8")) | {"scans": {"file_name": "scans.jsonl"}}
+    meta.write_text(json.dumps(sources), encoding="utf-8")
+
+
 PICTURES: dict[str, tuple[str, str, Callable[[Any], None]]] = {
     "inspect-sample": ("light", "samples/163", lambda page: page.hover(".token.run >> nth=1")),
     "inspect-sample-dark": ("dark", "samples/244", lambda page: page.hover(".token.run")),
-    "inspect-packs": ("light", "packs/12", lambda page: None),
+    "inspect-packs": ("light", "packs", lambda page: page.select_option("#sort", "vision")),
     "inspect-plan": ("light", "plan", lambda page: None),
-    "inspect-ledger": ("dark", "ledger", lambda page: None),
+    "inspect-ledger": ("dark", "ledger", lambda page: page.click(".group summary >> nth=1")),
 }
 """By name: light or dark, what is open, and what is done there."""
 

@@ -46,7 +46,7 @@ function ticksBelow(edges, show) {
 // `below` names all ranges, where they are few and not alike.
 export function histogram({ edges, counts }, { show, label, name, below }) {
   const size = { width: drawn(WIDTH), height: HEIGHT };
-  const range = name ?? ((from, to) => (from === to ? show(from) : `${show(from)} to ${show(to)}`));
+  const range = name ?? ((from, to) => `${show(from)} to ${show(to)}`);
   const top = Math.max(...counts);
   const wide = (size.width - LEFT - 6) / counts.length;
   const bars = counts.map((count, place) =>

@@ -28,7 +28,7 @@ function sourceRow(name, totals, kind = "") {
     make("td", {}, flow(totals)),
     FATES.map((own) => make("td", { class: "number" }, whole(fate(totals, own)))),
     make("td", { class: "number" }, whole(totals.truncated)),
-    make("td", { class: "soft" }, reasons.join(", ")),
+    make("td", { class: "reasons soft" }, reasons.join(", ")),
   );
 }
 

@@ -17,6 +17,8 @@ function lengthsCard() {
   const { lengths } = data.plan;
   const title = "Tokens in a sample";
   if (!lengths.counts.length) return card(title, because(data.about.samples ? "No sample could be counted; the ledger says why." : "There is no sample in this corpus."));
+  const [least, most] = [lengths.edges[0], lengths.edges.at(-1)];
+  if (least === most) return card(title, because(`All have ${whole(least)}.`));
   return card(title, histogram(lengths, { show: (value) => whole(Math.round(value)), label: "Lengths of samples" }));
 }
 
@@ -27,10 +29,10 @@ function roomCard() {
   const title = "Tokens left free in a pack";
   if (!room.counts.length) return card(title, because(noPacks()));
   const full = `${whole(room.counts[0])} of ${plural(stats.packs, "pack")}`;
-  if (room.counts[0] === stats.packs) return card(title, because(`None: all of ${plural(stats.packs, "pack")} are full.`));
+  if (room.counts[0] === stats.packs) return card(title, because(`None. Full: ${full}.`));
   const name = (from, to) => (to - from === 1 ? `${whole(from)} free` : `${whole(from)} to ${whole(to - 1)} free`);
   const show = (value) => (value < 1024 || value % 1024 ? whole(value) : `${value / 1024}k`);
-  const note = `Packs that lack 1 token, 2 or 3, 4 to 7 and so on. ${full} are full.`;
+  const note = `Packs that lack 1 token, 2 or 3, 4 to 7 and so on. Full: ${full}.`;
   const lacking = { edges: room.edges.slice(1), counts: room.counts.slice(1) };
   return card(title, histogram(lacking, { show, name, below: true, label: "Tokens left free in packs" }), make("p", { class: "note" }, note));
 }
