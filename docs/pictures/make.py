@@ -74,7 +74,7 @@ PICTURES: dict[str, tuple[str, str, Callable[[Any], None]]] = {
     "inspect-sample-dark": ("dark", "samples/244", lambda page: page.hover(".token.run")),
     "inspect-packs": ("light", "packs", lambda page: page.select_option("#sort", "vision")),
     "inspect-plan": ("light", "plan", lambda page: None),
-    "inspect-ledger": ("dark", "ledger", lambda page: page.click(".group summary >> nth=1")),
+    "inspect-ledger": ("dark", "ledger", lambda page: page.click(".group summary >> nth=0")),
 }
 """By name: light or dark, what is open, and what is done there."""
 
