@@ -93,12 +93,13 @@ def samples(border: Border, jpeg: bytes, runs: int) -> None:
         messages = [{"role": "user", "content": "<image>What is it?"}, {"role": "assistant", "content": "Noise."}]
         row = {"messages": messages, "images": ["picture.jpg"]}
         (folder / "corpus.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
-        numbers = Samples(corpus=open_corpus(folder / "corpus.jsonl"), encoder=Encoder(facts=border))
+        encoder = Encoder(facts=border)
+        numbers = Samples(corpus=open_corpus(folder / "corpus.jsonl"), encoder=encoder)
         ways = {
             "sample by the processor's own class": replace(numbers, encoder=Encoder(facts=replace(border, raw=None))),
             "sample, pixels='model'": numbers,
-            "sample, pixels='uint8'": replace(numbers, pixels="uint8"),
-            "sample, pixels='uint8', draft": replace(numbers, pixels="uint8", draft=True),
+            "sample, pixels='uint8'": replace(numbers, encoder=replace(encoder, pixels="uint8")),
+            "sample, pixels='uint8', draft": replace(numbers, encoder=replace(encoder, pixels="uint8", draft=True)),
         }
         for way, own in ways.items():
             timed(way, lambda own=own: own.encode(0), runs)  # type: ignore[misc]  # mypy cannot infer a lambda's default

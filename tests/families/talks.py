@@ -13,9 +13,8 @@ import torch
 from PIL import Image
 
 from lading.encode import Encoder
-from lading.loader import Border, Samples
+from lading.loader import Border
 from lading.records import Conversation, MediaPart, Message, SampleKey, TextPart
-from lading.sources import Corpus
 from lading.toy.drawing import draw_clip
 from lading.verify.alone import own_inputs
 
@@ -53,4 +52,4 @@ def clip_bytes(frames: int) -> bytes:
 
 def own_output(border: Border, talk: Conversation) -> dict[str, torch.Tensor]:
     """What transformers makes of a talk by itself, from the media to the tensors."""
-    return own_inputs(border, talk, Samples(corpus=Corpus.of([]), encoder=Encoder(facts=border)).footprints(talk))
+    return own_inputs(border, talk, Encoder(facts=border).footprints(talk))

@@ -13,8 +13,7 @@ from lading import families, toy
 from lading.encode import Encoder
 from lading.errors import ConfigError
 from lading.families import default
-from lading.loader import Samples, read_processor
-from lading.sources import Corpus
+from lading.loader import read_processor
 from tests.families.test_contract import _talks
 
 UNDECLARED = [name for name in toy.recipes() if name not in ("phi4_mm", "qwen3_omni", "kimi_k25", "kimi_vl")]
@@ -30,21 +29,21 @@ def anonymous(name: str) -> Any:
 
 @pytest.mark.parametrize("name", UNDECLARED)
 def test_what_is_read_off_equals_what_is_declared(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    declared = Samples(corpus=Corpus.of(()), encoder=Encoder.of(toy.processor(name)))
-    found = Samples(corpus=Corpus.of(()), encoder=Encoder.of(anonymous(name)))
+    declared = Encoder.of(toy.processor(name))
+    found = Encoder.of(anonymous(name))
     assert "AnonymousProcessor is not declared; read off it: answers between" in caplog.text
     own = families.find(name)
-    read = found.border.family
+    read = found.facts.family
     assert read.turns.open("assistant").strip() == own.turns.open("assistant").strip()
     assert read.turns.closing == own.turns.closing
     # Clips are left out, and three-way positions cannot be seen from outside.
     for key, field in read.fields.items():
         assert own.fields[key].axis in (field.axis, "visual_patch", "image", "image_patch"), key
-    talks = [talk for talk in _talks(declared.border) if all(part.kind == "image" for part in talk.media)]
+    talks = [talk for talk in _talks(declared.facts) if all(part.kind == "image" for part in talk.media)]
     # A system prompt inside a user's turn is known by declaration alone.
     talks = [talk for talk in talks if name != "gemma3" or talk.messages[0].role != "system"]
     for talk in talks:
-        one, other = declared.encoder.encode(talk), found.encoder.encode(talk)
+        one, other = declared.encode(talk), found.encode(talk)
         for key in ("input_ids", "labels", *read.fields):
             assert (key in one.tensors) == (key in other.tensors)
             if key in one.tensors:
@@ -79,11 +78,11 @@ def test_a_template_that_says_what_is_generated_is_believed() -> None:
         "{% generation %}{{ part.text }}{% endgeneration %}{%- else -%}{{ part.text }}{%- endif -%}",
     )
     assert "generation" in processor.chat_template
-    found = Samples(corpus=Corpus.of(()), encoder=Encoder.of(processor))
-    assert found.border.tokeniser.find_spoken is not None
-    declared = Samples(corpus=Corpus.of(()), encoder=Encoder.of(toy.processor("llava_onevision")))
-    for talk in _talks(declared.border):
+    found = Encoder.of(processor)
+    assert found.facts.tokeniser.find_spoken is not None
+    declared = Encoder.of(toy.processor("llava_onevision"))
+    for talk in _talks(declared.facts):
         if all(part.kind == "image" for part in talk.media):
-            one, other = declared.encoder.encode(talk), found.encoder.encode(talk)
+            one, other = declared.encode(talk), found.encode(talk)
             assert torch.equal(one.tensors["input_ids"], other.tensors["input_ids"])
             assert torch.equal(one.tensors["labels"], other.tensors["labels"])

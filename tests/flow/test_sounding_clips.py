@@ -16,12 +16,11 @@ from hypothesis import strategies as st
 from lading import toy
 from lading.encode import Encoder
 from lading.errors import SkipSample
-from lading.loader import Samples, load_processor
+from lading.loader import load_processor
 from lading.media import video
 from lading.media.geometry.sounding import interleave
 from lading.packing import build_pack, collate_packs
 from lading.records import Encoded, MediaPart
-from lading.sources import Corpus
 from lading.toy.drawing import draw_clip
 from lading.vlm.collate_fns import _talks, qwen3_omni_collate_fn
 from tests.support.alone import loss_alone, losses_packed
@@ -80,13 +79,13 @@ def conversation(path: Path, **options: Any) -> list[dict[str, Any]]:
     ]
 
 
-def encoded(path: Path, processor: Any) -> tuple[Samples, Encoded]:
-    samples = Samples(corpus=Corpus.of(()), encoder=Encoder.of(processor))
-    return samples, samples.encoder.encode(_talks([conversation(path, use_audio_in_video=True)])[0])
+def encoded(path: Path, processor: Any) -> tuple[Encoder, Encoded]:
+    encoder = Encoder.of(processor)
+    return encoder, encoder.encode(_talks([conversation(path, use_audio_in_video=True)])[0])
 
 
 def check(path: Path, processor: Any, model: Any) -> None:
-    samples, sample = encoded(path, processor)
+    encoder, sample = encoded(path, processor)
     footprint = sample.document.media[0].footprint
     part = MediaPart(kind="video", reference=str(path), options={"use_audio_in_video": True})
     frames = torch.from_numpy(video.decode(part, footprint.frames)).permute(0, 3, 1, 2)
@@ -114,7 +113,7 @@ def check(path: Path, processor: Any, model: Any) -> None:
         audio_seqlens=own["feature_attention_mask"].sum(-1),
         second_per_grids=torch.tensor([footprint.seconds]),
     )
-    border = samples.facts
+    border = encoder.facts
     pack = build_pack([sample, sample], fields=border.family.table, three_way=border.three_way)
     assert torch.allclose(
         pack.tensors["position_ids"][1:, : sample.document.tokens], positions[:, 0].float(), atol=1e-4

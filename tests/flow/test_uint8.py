@@ -45,7 +45,7 @@ def test_packed_in_bytes_equals_alone_by_the_processor(meta: Path, name: str) ->
     border = read_processor(load_processor(f"toy:{name}"))
     assert border.raw is not None
     corpus = open_corpus(meta)
-    in_bytes = Samples(corpus=corpus, encoder=Encoder(facts=border), pixels="uint8")
+    in_bytes = Samples(corpus=corpus, encoder=Encoder(facts=border, pixels="uint8"))
     by_processor = Samples(corpus=corpus, encoder=Encoder(facts=replace(border, raw=None)))
     model = toy.model(name).eval()
     chosen = [*range(3), *range(12, 15), *range(18, 21), *range(21, 24)]

@@ -13,16 +13,15 @@ from PIL import Image
 from lading import toy
 from lading.encode import Encoder
 from lading.errors import ExactnessError
-from lading.loader import Samples, read_processor
+from lading.loader import read_processor
 from lading.records import Conversation, MediaPart, Message, SampleKey, TextPart
-from lading.sources import Corpus
 
 PICTURE = MediaPart(kind="image", reference=Image.new("RGB", (300, 200), "red"))
 SOUND = MediaPart(kind="audio", reference=(np.zeros(16_000, dtype=np.float32), 16_000))
 
 
-def settled(family: str, medium: MediaPart) -> tuple[Samples, Any, Conversation]:
-    """Samples whose processor was read, the processor, and something to say."""
+def settled(family: str, medium: MediaPart) -> tuple[Encoder, Any, Conversation]:
+    """An encoder whose processor was read, the processor, and something to say."""
     processor = copy.deepcopy(toy.processor(family))
     # Without the byte path, the processor itself is asked for pixels.
     border = replace(read_processor(processor), raw=None)
@@ -33,27 +32,27 @@ def settled(family: str, medium: MediaPart) -> tuple[Samples, Any, Conversation]
             Message(role="assistant", parts=(TextPart(text="That."),)),
         ),
     )
-    samples = Samples(corpus=Corpus.of(()), encoder=Encoder(facts=border))
-    samples.encoder.encode(talk)
-    return samples, processor, talk
+    encoder = Encoder(facts=border)
+    encoder.encode(talk)
+    return encoder, processor, talk
 
 
 def test_another_grid() -> None:
-    samples, processor, talk = settled("qwen2_5_vl", PICTURE)
+    encoder, processor, talk = settled("qwen2_5_vl", PICTURE)
     processor.image_processor.size = {"shortest_edge": 4 * 28 * 28, "longest_edge": 6 * 28 * 28}
     with pytest.raises(ExactnessError, match=r"image grids \[\[.* from the processor; wanted \[\[.* as counted"):
-        samples.encoder.encode(talk)
+        encoder.encode(talk)
 
 
 def test_other_tokens() -> None:
-    samples, processor, talk = settled("internvl", PICTURE)
+    encoder, processor, talk = settled("internvl", PICTURE)
     processor.image_processor.max_patches = 1
     with pytest.raises(ExactnessError, match=r"\d+ tokens from the processor; wanted the same \d+ as counted"):
-        samples.encoder.encode(talk)
+        encoder.encode(talk)
 
 
 def test_another_length_of_sound() -> None:
-    samples, processor, talk = settled("qwen3_omni", SOUND)
+    encoder, processor, talk = settled("qwen3_omni", SOUND)
     processor.feature_extractor.hop_length *= 2
     with pytest.raises(ExactnessError, match=r"\[\d+\] rows of audio from the processor; wanted \[\d+\], as counted"):
-        samples.encoder.encode(talk)
+        encoder.encode(talk)

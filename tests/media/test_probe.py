@@ -10,13 +10,11 @@ from PIL import Image
 from lading import families, toy
 from lading.encode import Encoder
 from lading.errors import SkipSample
-from lading.loader import Samples
 from lading.media import probe
 from lading.media.geometry.frames import refuse_still_clips
 from lading.media.probe import Answer, Probe, compress
 from lading.records import Conversation, Dropped, ImageSize, MediaPart, Message, SampleKey, Size, TextPart, VideoSize
 from lading.samples.skip import SkipPolicy
-from lading.sources import Corpus
 
 
 def talk(*sizes: tuple[int, int]) -> Conversation:
@@ -39,15 +37,15 @@ SIDES = st.integers(1, 400)
 @example(sizes=[(1, 1)])
 @example(sizes=[(400, 3), (3, 400)])
 def test_pictures_of_any_size(name: str, sizes: list[tuple[int, int]]) -> None:
-    samples = Samples(corpus=Corpus.of(()), encoder=Encoder.of(toy.processor(name)))
+    encoder = Encoder.of(toy.processor(name))
     conversation = talk(*sizes)
-    encoded = SkipPolicy().attempt(conversation.key, lambda: samples.encoder.encode(conversation))
+    encoded = SkipPolicy().attempt(conversation.key, lambda: encoder.encode(conversation))
     if isinstance(encoded, Dropped):
         assert encoded.reason == "impossible_shape", encoded
         return
     assert len(encoded.document.footprints("image")) == len(sizes)
     pads = sum(sum(footprint.runs) for footprint in encoded.document.footprints("image"))
-    found = sum(encoded.tensors["input_ids"].tolist().count(pad) for pad in samples.facts.tokeniser.pads)
+    found = sum(encoded.tensors["input_ids"].tolist().count(pad) for pad in encoder.facts.tokeniser.pads)
     assert found == pads
 
 

@@ -21,12 +21,11 @@ from transformers.models.qwen2_vl.image_processing_qwen2_vl import Qwen2VLImageP
 from lading import families, media, toy
 from lading.encode import Encoder
 from lading.errors import ConfigError, SkipSample
-from lading.loader import Border, Samples, load_processor, read_processor
+from lading.loader import Border, load_processor, read_processor
 from lading.media import image
 from lading.media.normalise import normalised
 from lading.media.raw import TOLERANCE
 from lading.records import Footprint, MediaPart
-from lading.sources import Corpus
 from tests.support.shared import has_processor, real_processor
 
 CAPABLE = tuple(name for name in families.names() if families.find(name).raw is not None)
@@ -244,13 +243,13 @@ def test_a_processor_that_does_otherwise_is_asked_itself(own: Any) -> None:
     other = read_processor(processor)
     assert other.raw is None
     with pytest.raises(ConfigError, match=r"uint8 pixels for Qwen2\.5-VL"):
-        Samples(corpus=Corpus.of(()), encoder=Encoder(facts=other), pixels="uint8")
+        Encoder(facts=other, pixels="uint8")
 
 
 @pytest.mark.parametrize("name", [name for name in families.names() if name not in CAPABLE])
 @pytest.mark.parametrize("options", [{"pixels": "uint8"}, {"draft": True}])
 def test_other_families_refuse_by_name(name: str, options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError) as caught:
-        Samples(corpus=Corpus.of(()), encoder=Encoder(facts=border(name)), **options)
+        Encoder(facts=border(name), **options)
     assert families.find(name).title in str(caught.value)
     assert "pixels='model'" in str(caught.value)

@@ -107,10 +107,10 @@ def test_findings_join_what_the_ledger_says(faulty: Loader, tmp_path: Path) -> N
     assert data["samples"][3]["findings"] == [["odd_ratio", "warning", "seen in 3"]]
     kinds = [kind for kind, _, _ in data["samples"][12]["findings"]]
     assert kinds == ["missing_media"], "what the ledger says already is not said twice"
-    found = {(group["kind"], group["source"]): group for group in data["found"]["list"]}
-    assert found["encoding", ""]["places"] == [[-1, "shapes.jsonl", "starts with a BOM"]]
-    assert found["missing_media", "shapes"]["count"] == 1, "nor in the groups"
-    assert data["found"]["total"] == sum(group["count"] for group in found.values()) == 4
+    groups = {(group["kind"], group["source"]): group for group in data["found"]["list"]}
+    assert groups["encoding", ""]["places"] == [[-1, "shapes.jsonl", "starts with a BOM"]]
+    assert groups["missing_media", "shapes"]["count"] == 1, "nor in the groups"
+    assert data["found"]["total"] == sum(group["count"] for group in groups.values()) == 4
 
 
 def test_what_no_sample_shows_is_named_up_to_a_bound(faulty: Loader, tmp_path: Path) -> None:

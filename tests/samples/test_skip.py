@@ -39,13 +39,13 @@ def test_our_own_errors_are_never_swallowed(error: Exception) -> None:
 def test_one_sample_never_takes_its_chunk_with_it() -> None:
     keys = [SampleKey(index=n, source="s", where=f"d.jsonl:{n}") for n in range(3)]
 
-    def single(place: int) -> int:
-        return 10 // (place - 1)
+    def work(places: list[int]) -> list[int]:
+        return [10 // (place - 1) for place in places]
 
-    outcome = SkipPolicy().attempt_all(keys, together=lambda: [single(n) for n in range(3)], single=single)
+    outcome = SkipPolicy().attempt_each(keys, lambda key: key.index, work)
     assert outcome[0] == -10
     assert isinstance(outcome[1], Dropped)
     assert (outcome[1].key, outcome[1].reason) == (keys[1], "unexpected_error")
     assert outcome[2] == 10
     with pytest.raises(ConfigError):
-        SkipPolicy().attempt_all(keys, together=lambda: [raises(ConfigError(found="x"))], single=single)
+        SkipPolicy().attempt_each(keys, lambda key: key.index, lambda places: raises(ConfigError(found="x")))

@@ -17,8 +17,7 @@ from PIL import Image
 from lading import families, toy
 from lading.encode import Encoder
 from lading.errors import ConfigError, LadingError, SkipSample
-from lading.loader import Samples, read_processor
-from lading.sources import Corpus
+from lading.loader import read_processor
 from lading.vlm import collate_fns, label_search
 from lading.vlm.batches import conversations_of
 from lading.vlm.collate_fns import COLLATE_FNS
@@ -72,12 +71,12 @@ def test_a_batch_is_its_samples_padded_and_shifted(name: str, side: str) -> None
     own = processor(name, side)
     collate = collate_fns.default_collate_fn if name == "gemma4" else COLLATE_FNS[type(own).__name__]
     batch = collate(examples(), own)
-    samples = Samples(corpus=Corpus.of(()), encoder=Encoder.of(own))
+    encoder = Encoder.of(own)
     talks = collate_fns._talks([example["conversation"] for example in examples()])
     rows, width = batch["input_ids"].shape
     assert rows == 3
     for row, talk in enumerate(talks):
-        sample = samples.encoder.encode(talk)
+        sample = encoder.encode(talk)
         length = sample.document.tokens
         own_ids = sample.tensors["input_ids"]
         start = width + 1 - length if side == "left" else 0
@@ -103,9 +102,7 @@ def test_the_model_takes_the_batch(name: str) -> None:
         loss = model(**inputs, shift_labels=inputs["labels"]).loss.item()
     if name == "gemma4":
         return  # its prefix is not in the sample alone
-    sample = Samples(corpus=Corpus.of(()), encoder=Encoder.of(own)).encoder.encode(
-        collate_fns._talks([examples()[0]["conversation"]])[0]
-    )
+    sample = Encoder.of(own).encode(collate_fns._talks([examples()[0]["conversation"]])[0])
     assert loss == pytest.approx(loss_alone(model, sample, own), abs=1e-5)
 
 

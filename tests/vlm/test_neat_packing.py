@@ -135,7 +135,7 @@ def test_the_plan_opens_nothing() -> None:
 
 def test_exact_lengths_fill_packs_as_planned(wrapper: PreTokenizedDatasetWrapper) -> None:
     packed = neat_pack_dataset_vlm(wrapper, PACK)
-    fields = wrapper.encoder.border.family.table
+    fields = wrapper.encoder.facts.family.table
     found: list[int] = []
     for number in range(len(packed)):
         pack = packed[number]
@@ -150,7 +150,7 @@ def test_exact_lengths_fill_packs_as_planned(wrapper: PreTokenizedDatasetWrapper
         assert all(torch.equal(piece, one["labels"]) for piece, one in zip(pieces, shifted, strict=True))
         # Three-way positions without a model to ask: the family knows them.
         for piece, one in zip(torch.tensor_split(pack["position_ids"], borders, dim=-1), encoded, strict=True):
-            own = document_positions(one.document, wrapper.encoder.border.three_way)[1:]
+            own = document_positions(one.document, wrapper.encoder.facts.three_way)[1:]
             assert torch.equal(piece, own[:, : piece.shape[-1]])
         media = {name: tensor for name, tensor in pack.items() if name in MEDIA_KEYS}
         back = split(media, [one.document for one in encoded], fields)
@@ -269,7 +269,7 @@ def test_sounds_are_packed_with_their_masks_and_positions(family: str) -> None:
     encoded = [inner.encoded(place) for place in members]
     assert documents(pack) == [one.tensors["input_ids"][:-1].tolist() for one in encoded]
     media = {name: tensor for name, tensor in pack.items() if name in MEDIA_KEYS}
-    back = split(media, [one.document for one in encoded], inner.encoder.border.family.table)
+    back = split(media, [one.document for one in encoded], inner.encoder.facts.family.table)
     for piece, one in zip(back, encoded, strict=True):
         assert set(piece) == set(one.tensors) & set(MEDIA_KEYS)
         assert all(torch.equal(tensor, one.tensors[name]) for name, tensor in piece.items())

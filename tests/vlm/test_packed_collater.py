@@ -189,12 +189,11 @@ def test_text_alone_does_not_hide_that_layers_differ(family: str, toy_meta: Path
 def test_a_model_whose_layers_differ_gets_a_mask_for_each() -> None:
     from lading.encode.processor_facts import read_layers
     from lading.loader import read_processor
-    from lading.sources import Corpus
     from tests.families.test_contract import _talks
 
     border = read_processor(toy.processor("gemma3"))
-    samples = Samples(corpus=Corpus.of(()), encoder=Encoder(facts=border))
-    encoded = [samples.encoder.encode(talk) for talk in _talks(border)]
+    encoder = Encoder(facts=border)
+    encoded = [encoder.encode(talk) for talk in _talks(border)]
     model = toy.model("gemma3").eval()
 
     def pack(members: list[Encoded]) -> dict[str, Any]:
