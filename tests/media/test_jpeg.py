@@ -64,7 +64,7 @@ def test_an_ordinary_one_is_the_same_to_the_bit(height: int, width: int, seed: i
     found = jpeg.pixels(data)
     assert found is not None
     assert np.array_equal(found[..., :3], pillows(data))
-    assert jpeg.size(data) == ImageSize(height=height, width=width)
+    assert image.measure(part(data)) == ImageSize(height=height, width=width)
 
 
 @pytest.mark.skipif(not REAL, reason="no pictures in shared")
@@ -111,7 +111,6 @@ def test_one_that_is_cut_off_is_named(as_file: bool, tmp_path: Path) -> None:
 def test_a_turned_one_is_turned(orientation: int, tmp_path: Path) -> None:
     path = tmp_path / "turned.jpg"
     path.write_bytes(written(noise(20, 30), exif=exif(orientation)))
-    assert jpeg.size(path.read_bytes()) is None, "where it says more about itself, Pillow is asked"
     found = image.pixels(part(str(path)))
     assert np.array_equal(found[..., :3], np.asarray(image.decode(part(str(path)))))
     assert image.measure(part(str(path))) == ImageSize(height=len(found), width=found.shape[1])
@@ -169,9 +168,8 @@ def test_bytes_that_do_not_belong_there() -> None:
     assert np.array_equal(image.pixels(part(between))[..., :3], pillows(between))
 
 
-def test_a_header_longer_than_is_read() -> None:
-    data = written(noise(20, 30), icc_profile=bytes(2 * jpeg.HEAD))
-    assert jpeg.size(data[: jpeg.HEAD]) is None
+def test_a_long_header() -> None:
+    data = written(noise(20, 30), icc_profile=bytes(1 << 17))
     assert image.measure(part(data)) == ImageSize(height=20, width=30)
     assert np.array_equal(image.pixels(part(data))[..., :3], pillows(data))
 

@@ -7,8 +7,7 @@
 | `opening` | any reference → something a decoder can read, or a named skip |
 | `image`, `video`, `audio` | size and pixels of one medium |
 | `pixels`, `raw` | the tensors of a sample: by the processor's classes, or in bytes |
-| `jpeg` | an ordinary JPEG's size and pixels, without Pillow |
-| `in_place` | a picture's pixels, not copied |
+| `jpeg` | the pixels of an ordinary JPEG, without Pillow's decoder |
 | `patches`, `normalise` | frames → byte patches → what the model expects |
 | `placeholder` | the picture that keeps a vision tower busy when a batch has none |
 """

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from lading.media import jpeg
 from lading.media.allowed import open_picture
-from lading.media.in_place import pixels_of
 from lading.media.opening import corrupt_as_skip, readable
 from lading.records import ImageSize, MediaPart
 
@@ -35,10 +34,6 @@ def measure(part: MediaPart) -> ImageSize:
     if isinstance(part.reference, Image.Image):
         return ImageSize(height=part.reference.height, width=part.reference.width)
     source = readable(part)
-    with corrupt_as_skip(part, OSError):
-        found = jpeg.size(_jpeg(source, jpeg.HEAD))
-    if found is not None:
-        return found
     with corrupt_as_skip(part, *_pil_errors()), open_picture(part, source) as picture:
         width, height = picture.size
         turned = _orientation(picture) in _TURNED_ORIENTATIONS and not _turned_by_pillow(picture)
@@ -75,26 +70,26 @@ def pixels(part: MediaPart, *, at_least: tuple[int, int] | None = None) -> NDArr
             found = _upright_jpeg(part, readable(part))
         if found is not None:
             return found
-    return pixels_of(decode(part, at_least=at_least))
+    return np.array(decode(part, at_least=at_least))
 
 
 def _upright_jpeg(part: MediaPart, source: str | BinaryIO) -> NDArray[np.uint8] | None:
+    """The pixels of an ordinary JPEG that nothing turns, without Pillow's decoder; `None`: ask Pillow for them."""
     data = _jpeg(source)
-    if data and not jpeg.is_plain(data):
-        # Its header alone: whether Pillow takes it, and which way up.
-        with open_picture(part, BytesIO(data)) as picture:
-            if _orientation(picture) != 1:
-                return None
-    return jpeg.pixels(data)
+    if not data:
+        return None
+    # Its header alone: whether Pillow takes it, and which way up.
+    with open_picture(part, BytesIO(data)) as picture:
+        return jpeg.pixels(data) if _orientation(picture) == 1 else None
 
 
-def _jpeg(source: str | BinaryIO, length: int = -1) -> bytes:
-    """A JPEG's first bytes, or all of them; none of another file's, which may have many."""
+def _jpeg(source: str | BinaryIO) -> bytes:
+    """The bytes of a JPEG; none of another file's, which may have many."""
     with _file(source) as file:
         if file.read(len(jpeg.MAGIC)) != jpeg.MAGIC:
             return b""
         file.seek(0)
-        return file.read(length) or b""
+        return file.read() or b""
 
 
 @contextmanager
