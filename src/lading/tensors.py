@@ -84,17 +84,16 @@ def width(document: Document, field: Field) -> int:
 def join(parts: Sequence[Mapping[str, Tensor]], fields: Mapping[str, Field]) -> dict[str, Tensor]:
     """Concatenate each field over the parts that have it. A text-only part simply has no pixels."""
     joined: dict[str, Tensor] = {}
-    for name in _names(parts):
-        field = _field(name, fields)
-        pieces = _stretched([part[name] for part in parts if name in part], field)
-        joined[name] = _concatenated(pieces, field.dim)
+    for name in dict.fromkeys(name for part in parts for name in part):
+        field, pieces = _field(name, fields), [part[name] for part in parts if name in part]
+        if field.stretch is not None:
+            pieces = _stretched(pieces, field, field.stretch)
+        joined[name] = pieces[0] if len(pieces) == 1 else _concatenated(pieces, field.dim)
     return joined
 
 
 def _concatenated(pieces: list[Tensor], dim: int) -> Tensor:
     first = pieces[0]
-    if len(pieces) == 1:
-        return first
     if not _handed_over(sum(piece.nbytes for piece in pieces), first.device):
         return torch.cat(pieces, dim=dim)
     shape = [*first.shape]
@@ -102,12 +101,10 @@ def _concatenated(pieces: list[Tensor], dim: int) -> Tensor:
     return torch.cat(pieces, dim=dim, out=room(shape, first.dtype))
 
 
-def _stretched(pieces: list[Tensor], field: Field) -> list[Tensor]:
-    """The pieces with their second axis filled up to the widest."""
-    if field.stretch is None:
-        return pieces
-    widest = max(piece.shape[field.stretch] for piece in pieces)
-    along = Field(axis=field.axis, dim=field.stretch, pad=field.pad)
+def _stretched(pieces: list[Tensor], field: Field, dim: int) -> list[Tensor]:
+    """The pieces with their second axis, `dim`, filled up to the widest."""
+    widest = max(piece.shape[dim] for piece in pieces)
+    along = Field(axis=field.axis, dim=dim, pad=field.pad)
     return [pad(piece, widest, along) for piece in pieces]
 
 
@@ -257,10 +254,6 @@ def cut(tensor: Tensor, sizes: Sequence[int], dim: int = 0) -> list[Tensor]:
     [[0, 1], [], [2, 3, 4]]
     """
     return list(torch.split(tensor, list(sizes), dim=dim))
-
-
-def _names(parts: Iterable[Mapping[str, Tensor]]) -> list[str]:
-    return list(dict.fromkeys(name for part in parts for name in part))
 
 
 def _field(name: str, fields: Mapping[str, Field]) -> Field:

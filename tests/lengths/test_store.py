@@ -16,7 +16,7 @@ from lading.errors import Reason
 from lading.lengths import Counted, Store, merge
 from lading.lengths.store import ABOUT, DROPPED, LENGTHS, PARTS
 from lading.records import Dropped, Length, SampleKey
-from lading.sources.fingerprint import file_fingerprint
+from lading.sources.files import file_fingerprint
 
 
 def refused(row: int, detail: str = "no") -> Dropped:

@@ -15,7 +15,7 @@ from lading import Loader, toy
 from lading.errors import ConfigError, CorpusError, SkipSample, TooManyFailures
 from lading.plan.file import save_plan
 from lading.records import Batch
-from lading.sources.fingerprint import file_fingerprint
+from lading.sources.files import file_fingerprint
 
 TOY = "toy:qwen2_5_vl"
 

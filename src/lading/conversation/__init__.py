@@ -13,8 +13,7 @@ formats            the table of formats; one file for each:
 recognise          which of them a source is, by some of its rows
 unread             media in a column that nobody reads
 turns, parts       what they share: lists of messages, typed parts
-references         a medium as a row gives it
-layout             where a row keeps what, and what it calls roles
+layout             where a row keeps what, where its media lie, and what it calls roles
 shorten            where a conversation that is too long may end
 validate           what every conversation must have
 """

@@ -31,7 +31,7 @@ def lacks(row: Mapping[str, Any], layout: Layout) -> tuple[str, ...]:
 
 def read(row: Row, layout: Layout) -> Conversation:
     """The conversation a row holds."""
-    return read_turns(row, messages(row.value, layout, row.key.where), layout.untagged)
+    return read_turns(row, layout.untagged, messages=messages(row.value, layout, row.key.where))
 
 
 def messages(row: Mapping[str, Any], layout: Layout, where: str) -> list[dict[str, Any]]:

@@ -40,7 +40,7 @@ def read(row: Row, layout: Layout) -> Conversation:
         raise SkipSample(Reason.BAD_ROW, found=f"columns {columns}", wanted=missing[0], where=row.key.where)
     pairs = _pairs(row.value, layout.column(COLUMN))
     messages = [{"role": side, "content": pair[side]} for pair in pairs for side in SIDES]
-    return read_turns(row, messages, layout.untagged, MANNERS)
+    return read_turns(row, layout.untagged, messages=messages, manners=MANNERS)
 
 
 def _pairs(row: Mapping[str, Any], column: str) -> list[Mapping[str, Any]]:

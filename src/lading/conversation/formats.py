@@ -26,6 +26,7 @@ from lading.conversation import (
     unimm_chat,
 )
 from lading.conversation.layout import MESSAGE_COLUMNS, Layout
+from lading.conversation.turns import read_turns
 from lading.errors import UnknownName
 from lading.records import Conversation, Row
 
@@ -51,9 +52,9 @@ def _variety(name: str, title: str, *, read: Any, signs: Any) -> Format:
 
 
 MESSAGES = (
-    _variety("sharegpt", "messages with marks in their text", read=sharegpt.read, signs=sharegpt.signs),
+    _variety("sharegpt", "messages with marks in their text", read=read_turns, signs=sharegpt.signs),
     _variety("llava", "messages with one `image` beside them", read=llava.read, signs=llava.signs),
-    _variety("openai", "messages of typed parts, media inside", read=openai.read, signs=openai.signs),
+    _variety("openai", "messages of typed parts, media inside", read=read_turns, signs=openai.signs),
     _variety("trl", "messages, media beside them, no marks", read=trl.read, signs=trl.signs),
 )
 COLUMNS = (

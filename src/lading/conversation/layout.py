@@ -1,4 +1,4 @@
-"""Where a row keeps its messages and media, and what it calls roles."""
+"""Where a row keeps its messages and media, what it calls roles, and where its media lie. Nothing is opened."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from lading.errors import Reason, SkipSample
 from lading.fields import MediaKind
-from lading.records import Role
+from lading.records import MediaPart, Role
 
 MESSAGE_COLUMNS = ("messages", "conversations", "conversation")
 MEDIA_COLUMNS: Mapping[MediaKind, tuple[str, ...]] = {
@@ -98,6 +98,36 @@ class Layout:
     def content(self, message: Mapping[str, Any], where: str) -> Any:
         """What a message says."""
         return _first(message, self.tags.get("content_tag"), CONTENT_KEYS, "content", where)
+
+    def medium(self, kind: MediaKind, value: Any, where: str) -> MediaPart:
+        """A medium as a row gives it: a path, bytes, an object, a list of frames, or a mapping of these with extras."""
+        options: dict[str, Any] = {}
+        if isinstance(value, Mapping) and "array" in value:
+            return MediaPart(kind=kind, reference=value)  # a sound that `datasets` decoded already
+        if isinstance(value, Mapping):
+            options = {key: extra for key, extra in value.items() if key not in ("path", "bytes")}
+            value = value.get("bytes") or value.get("path")
+        if value is None:
+            raise SkipSample(Reason.BAD_ROW, found=f"{kind} without a path or bytes", wanted="one of them", where=where)
+        if isinstance(value, (list, tuple)):
+            value = tuple(self._resolved(part, where) for part in value)
+        else:
+            value = self._resolved(value, where)
+        return MediaPart(kind=kind, reference=value, options=options, roots=self.media_roots)
+
+    def _resolved(self, value: Any, where: str) -> Any:
+        """A path against the media folder; a data URL, an address and everything else as they are."""
+        if not isinstance(value, str):
+            return value
+        if not value:
+            raise SkipSample(Reason.BAD_ROW, found="an empty path for a medium", wanted="a file name", where=where)
+        if value.startswith("data:"):
+            return value
+        if value.startswith("file://"):
+            value = value.removeprefix("file://")
+        if "://" in value[:16] or self.media_dir is None:
+            return value
+        return str(self.media_dir / Path(value))
 
 
 def given_at_all(value: Any) -> bool:

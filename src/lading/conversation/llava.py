@@ -43,4 +43,4 @@ def read(row: Row, layout: Layout) -> Conversation:
     """
     value = row.value
     clips_alone = bool(layout.media(value, "video")) and not layout.media(value, "image")
-    return read_turns(row, layout.messages(value, row.key.where), layout, CLIPS if clips_alone else PICTURES)
+    return read_turns(row, layout, manners=CLIPS if clips_alone else PICTURES)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from lading.conversation.layout import Layout
-from lading.conversation.references import read_medium
 from lading.conversation.validate import refuse_half_characters
 from lading.errors import Reason, SkipSample
 from lading.fields import MediaKind
@@ -66,7 +65,7 @@ def medium(row: Row, column: str, kind: MediaKind, layout: Layout | None = None)
     empty = isinstance(value, Mapping) and not (value.get("bytes") or value.get("path"))
     if value is None or empty or value in ("", b""):
         raise SkipSample(Reason.MISSING_MEDIA, found=f"no {kind}", wanted="a path, bytes or an object", where=where)
-    return read_medium(kind, value, layout or Layout(), where)
+    return (layout or Layout()).medium(kind, value, where)
 
 
 def exchange(row: Row, shown: MediaPart, question: str, answer: str) -> Conversation:

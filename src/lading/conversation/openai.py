@@ -14,9 +14,7 @@ from typing import Any
 
 from lading.conversation import parts
 from lading.conversation.layout import Layout
-from lading.conversation.sharegpt import contents, read
-
-__all__ = ["bare_media", "read", "signs"]
+from lading.conversation.sharegpt import contents
 
 
 def signs(row: Mapping[str, Any], layout: Layout) -> bool:

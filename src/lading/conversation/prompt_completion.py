@@ -36,7 +36,7 @@ def read(row: Row, layout: Layout) -> Conversation:
     columns = {layout.column(side): role for side, role in ROLES.items()}
     messages = [message for column, role in columns.items() for message in _messages(row, column, role)]
     written = all(isinstance(row.value.get(column), str) for column in columns)
-    return read_turns(row, messages, layout.untagged if written else layout, MANNERS)
+    return read_turns(row, layout.untagged if written else layout, messages=messages, manners=MANNERS)
 
 
 def answers_in_prompt(row: Mapping[str, Any], layout: Layout) -> bool:

@@ -35,4 +35,4 @@ def read(row: Row, layout: Layout) -> Conversation:
         columns = ", ".join(map(str, row.value))
         raise SkipSample(Reason.BAD_ROW, found=f"columns {columns}", wanted=" and ".join(missing), where=row.key.where)
     messages = [{"role": role, "content": row.value[layout.column(side)]} for side, role in SIDES.items()]
-    return read_turns(row, messages, layout.untagged, MANNERS)
+    return read_turns(row, layout.untagged, messages=messages, manners=MANNERS)

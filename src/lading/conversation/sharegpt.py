@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lading.conversation.layout import CONTENT_KEYS, MESSAGE_COLUMNS, ROLE_KEYS, Layout, given_at_all
-from lading.conversation.turns import MARKS, as_list, read_turns
-from lading.records import Conversation, Row
+from lading.conversation.turns import MARKS, as_list
 
 SINGULAR = ("image", "video")
 
@@ -68,8 +67,3 @@ def signs(row: Mapping[str, Any], layout: Layout) -> bool:
     True
     """
     return marked(row, layout) and not in_singular(row, layout)
-
-
-def read(row: Row, layout: Layout) -> Conversation:
-    """The conversation a row holds; `SkipSample` when marks and media, roles or turns do not fit."""
-    return read_turns(row, layout.messages(row.value, row.key.where), layout)

@@ -41,4 +41,4 @@ def signs(row: Mapping[str, Any], layout: Layout) -> bool:
 
 def read(row: Row, layout: Layout) -> Conversation:
     """The conversation a row holds."""
-    return read_turns(row, layout.messages(row.value, row.key.where), layout, MANNERS)
+    return read_turns(row, layout, manners=MANNERS)

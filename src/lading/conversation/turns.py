@@ -14,7 +14,6 @@ from typing import Any
 
 from lading.conversation import parts as typed_parts
 from lading.conversation.layout import Layout
-from lading.conversation.references import read_medium
 from lading.conversation.validate import is_empty, refuse_half_characters, refuse_leftovers, refuse_tools, validate
 from lading.errors import Reason, SkipSample
 from lading.fields import MEDIA_KINDS, MediaKind
@@ -40,9 +39,12 @@ class Manners:
 USUAL = Manners()
 
 
-def read_turns(row: Row, messages: Any, layout: Layout, manners: Manners = USUAL) -> Conversation:
-    """The conversation these messages hold with the row's media; `SkipSample` when they do not fit together."""
+def read_turns(row: Row, layout: Layout, *, messages: Any = None, manners: Manners = USUAL) -> Conversation:
+    """The conversation that a row's messages, or the given ones, hold with its media; `SkipSample` when they do not fit
+    together.
+    """
     where = row.key.where
+    messages = layout.messages(row.value, where) if messages is None else messages
     listed = as_list(messages)
     if listed is None:
         raise SkipSample(
@@ -58,9 +60,11 @@ def read_turns(row: Row, messages: Any, layout: Layout, manners: Manners = USUAL
     turns = tuple(reader.message(message) for message in listed)
     if manners.unplaced_first and not any(isinstance(part, MediaPart) for turn in turns for part in turn.parts):
         turns = reader.with_all_first(turns)
-    turns = _with_system_column(turns, row.value.get(layout.column("system")), where)
+    if not is_empty(system := row.value.get(layout.column("system"))):
+        turns = _with_system_column(turns, system, where)
     for kind, rest in reader.waiting.items():
-        refuse_leftovers(kind, len(list(rest)), where)
+        if left := len(list(rest)):
+            refuse_leftovers(kind, left, where)
     return validate(Conversation(key=row.key, messages=turns))
 
 
@@ -88,7 +92,7 @@ def as_list(messages: Any) -> list[Any] | tuple[Any, ...] | None:
 
 def _with_system_column(turns: tuple[Message, ...], system: Any, where: str) -> tuple[Message, ...]:
     """A system prompt in a column of its own goes first, unless the messages have one."""
-    if is_empty(system) or (turns and turns[0].role == "system"):
+    if turns and turns[0].role == "system":
         return turns
     if not isinstance(system, str):
         raise SkipSample(
@@ -138,9 +142,7 @@ class _Reader:
         place = next((place for place, turn in enumerate(turns) if turn.role == "user"), None)
         if place is None:
             return turns
-        shown = [
-            read_medium(kind, value, self.layout, self.where) for kind, rest in self.waiting.items() for value in rest
-        ]
+        shown = [self.layout.medium(kind, value, self.where) for kind, rest in self.waiting.items() for value in rest]
         first = replace(turns[place], parts=(*shown, *turns[place].parts))
         return (*turns[:place], first, *turns[place + 1 :])
 
@@ -157,7 +159,7 @@ class _Reader:
         """A typed part with its medium in it, or, without one, the next of the row's list."""
         if part.reference is None:
             return self._next_medium(part.kind)
-        return read_medium(part.kind, part.reference, self.layout, self.where)
+        return self.layout.medium(part.kind, part.reference, self.where)
 
     def _next_medium(self, kind: MediaKind) -> MediaPart:
         value = next(self.waiting[kind], None)
@@ -168,4 +170,4 @@ class _Reader:
                 wanted="one for each mark",
                 where=self.where,
             )
-        return read_medium(kind, value, self.layout, self.where)
+        return self.layout.medium(kind, value, self.where)

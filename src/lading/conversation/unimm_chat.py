@@ -37,7 +37,7 @@ def read(row: Row, layout: Layout | None = None) -> Conversation:
     else:
         picture = _picture(given, row.key.where)
         pictures = [] if picture is None else [picture] * max(1, _marks(turns))
-    return read_turns(Row(key=row.key, value={"images": pictures}), turns, layout or Layout())
+    return read_turns(Row(key=row.key, value={"images": pictures}), layout or Layout(), messages=turns)
 
 
 def _turns(row: Row) -> list[Any]:

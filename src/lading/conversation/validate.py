@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from lading.errors import Reason, SkipSample
 from lading.fields import MediaKind
@@ -29,15 +29,13 @@ def validate(conversation: Conversation) -> Conversation:
 def refuse_tools(row: Mapping[str, Any], messages: Sequence[Any], where: str, column: str = "tools") -> None:
     """Tool definitions and calls are not rendered yet; training without them would teach answers out of nowhere."""
     calls = any(isinstance(message, (dict, Mapping)) and message.get("tool_calls") for message in messages)
-    if calls or not _no_tools(row.get(column)):
+    tools = row.get(column)
+    # A list of tools is often kept as JSON text, and an empty one is written in several ways.
+    none = is_empty(tools) or (isinstance(tools, str) and "".join(tools.split()) in ("", "[]", "{}", "null"))
+    if calls or not none:
         raise SkipSample(
             Reason.BAD_ROW, found="tool calls or definitions", wanted="a conversation in words and media", where=where
         )
-
-
-def _no_tools(tools: Any) -> bool:
-    # A list of tools is often kept as JSON text, and an empty one is written in several ways.
-    return is_empty(tools) or (isinstance(tools, str) and "".join(tools.split()) in ("", "[]", "{}", "null"))
 
 
 def is_empty(value: Any) -> bool:
@@ -62,12 +60,11 @@ def refuse_half_characters(text: str, where: str) -> None:
         ) from error
 
 
-def refuse_leftovers(kind: MediaKind, left: int, where: str, wanted: str = "a mark in the text for each") -> None:
+def refuse_leftovers(kind: MediaKind, left: int, where: str, wanted: str = "a mark in the text for each") -> NoReturn:
     """Media that no mark speaks of would be lost."""
-    if left:
-        raise SkipSample(
-            Reason.MEDIA_WITHOUT_MARKS,
-            found=f"{left} more {kind}{'s' if left > 1 else ''} than <{kind}> marks",
-            wanted=wanted,
-            where=where,
-        )
+    raise SkipSample(
+        Reason.MEDIA_WITHOUT_MARKS,
+        found=f"{left} more {kind}{'s' if left > 1 else ''} than <{kind}> marks",
+        wanted=wanted,
+        where=where,
+    )

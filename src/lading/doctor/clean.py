@@ -25,8 +25,8 @@ from lading.records import Finding
 from lading.sources.corpus import Source
 from lading.sources.elements import SPACE, NoArray, scan_elements
 from lading.sources.file_names import file_names
+from lading.sources.files import refuse_locked
 from lading.sources.lines import BLANKS
-from lading.sources.locked import refuse_locked
 from lading.sources.meta import OPTIONS, SourceConfig, media_places
 
 META = "meta.json"

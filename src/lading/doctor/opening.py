@@ -16,8 +16,7 @@ from lading.errors import CorpusError, LadingError
 from lading.records import Finding, SampleKey
 from lading.sources import Corpus, SourceConfig, open_source, source_configs
 from lading.sources.corpus import Source
-from lading.sources.locked import is_locked, refuse_locked
-from lading.sources.open_files import make_room
+from lading.sources.files import is_locked, make_room, refuse_locked
 
 Positions = NDArray[np.int64]
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BytesIO, FileIO
-from typing import TYPE_CHECKING, BinaryIO
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +34,7 @@ def measure(part: MediaPart) -> ImageSize:
 
     if isinstance(part.reference, Image.Image):
         return ImageSize(height=part.reference.height, width=part.reference.width)
-    source = readable(part)
-    with corrupt_as_skip(part, *_pil_errors()), open_picture(part, source) as picture:
+    with _opened(part, readable(part)) as picture:
         width, height = picture.size
         turned = _orientation(picture) in _TURNED_ORIENTATIONS and not _turned_by_pillow(picture)
     return ImageSize(height=width, width=height) if turned else ImageSize(height=height, width=width)
@@ -46,60 +46,47 @@ def decode(part: MediaPart, *, at_least: tuple[int, int] | None = None) -> Image
     Where `at_least` this height and width are enough, a JPEG is decoded at a half, a quarter or an eighth of its size
     if that has them: much less work, and slightly other pixels.
     """
-    from PIL import Image, ImageOps
+    from PIL import Image
 
     if isinstance(part.reference, Image.Image):
         with corrupt_as_skip(part, *_pil_errors()):
             return to_rgb(part.reference)
-    source = readable(part)
-    with corrupt_as_skip(part, *_pil_errors()), open_picture(part, source) as picture:
-        orientation = _orientation(picture)
-        if at_least is not None:
-            height, width = at_least[::-1] if orientation in _TURNED_ORIENTATIONS else at_least
-            picture.draft(picture.mode, (width, height))
-        picture.load()
-        return to_rgb(picture if orientation == 1 else ImageOps.exif_transpose(picture))
+    with _opened(part, readable(part)) as picture:
+        return _upright(picture, at_least)
 
 
 def pixels(part: MediaPart, *, at_least: tuple[int, int] | None = None) -> NDArray[np.uint8]:
     """The same picture's bytes [height, width, 3 or 4], the fourth of a pixel without a meaning."""
     from PIL import Image
 
-    if at_least is None and not isinstance(part.reference, Image.Image):
-        with corrupt_as_skip(part, *_pil_errors()):
-            found = _upright_jpeg(part, readable(part))
-        if found is not None:
-            return found
-    return np.array(decode(part, at_least=at_least))
-
-
-def _upright_jpeg(part: MediaPart, source: str | BinaryIO) -> NDArray[np.uint8] | None:
-    """The pixels of an ordinary JPEG that nothing turns, without Pillow's decoder; `None`: ask Pillow for them."""
-    data = _jpeg(source)
-    if not data:
-        return None
-    # Its header alone: whether Pillow takes it, and which way up.
-    with open_picture(part, BytesIO(data)) as picture:
-        return jpeg.pixels(data) if _orientation(picture) == 1 else None
-
-
-def _jpeg(source: str | BinaryIO) -> bytes:
-    """The bytes of a JPEG; none of another file's, which may have many."""
-    with _file(source) as file:
-        if file.read(len(jpeg.MAGIC)) != jpeg.MAGIC:
-            return b""
-        file.seek(0)
-        return file.read() or b""
+    if at_least is not None or isinstance(part.reference, Image.Image):
+        return np.array(decode(part, at_least=at_least))
+    source = readable(part)
+    with _opened(part, source) as picture:
+        # Pillow has read the header; an ordinary JPEG that nothing turns is decoded without it.
+        if picture.format in ("JPEG", "MPO") and _orientation(picture) == 1:
+            found = jpeg.pixels(Path(source).read_bytes() if isinstance(source, str) else source.getvalue())
+            if found is not None:
+                return found
+        return np.array(_upright(picture))
 
 
 @contextmanager
-def _file(source: str | BinaryIO) -> Iterator[BinaryIO | FileIO]:
-    if isinstance(source, str):
-        with FileIO(source) as file:
-            yield file
-        return
-    yield source
-    source.seek(0)
+def _opened(part: MediaPart, source: str | BytesIO) -> Iterator[Image.Image]:
+    """A picture whose header was read; what Pillow cannot read of it is a `SkipSample`."""
+    with corrupt_as_skip(part, *_pil_errors()), open_picture(part, source) as picture:
+        yield picture
+
+
+def _upright(picture: Image.Image, at_least: tuple[int, int] | None = None) -> Image.Image:
+    from PIL import ImageOps
+
+    orientation = _orientation(picture)
+    if at_least is not None:
+        height, width = at_least[::-1] if orientation in _TURNED_ORIENTATIONS else at_least
+        picture.draft(picture.mode, (width, height))
+    picture.load()
+    return to_rgb(picture if orientation == 1 else ImageOps.exif_transpose(picture))
 
 
 def _orientation(picture: Image.Image) -> int:

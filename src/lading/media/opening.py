@@ -11,7 +11,6 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 from urllib.parse import unquote_to_bytes
 
 from lading.errors import ABSENT, Reason, SkipSample
@@ -23,7 +22,7 @@ SHOWN = 200
 """Characters of a name that messages show."""
 
 
-def readable(part: MediaPart) -> str | BinaryIO:
+def readable(part: MediaPart) -> str | io.BytesIO:
     r"""A path that exists, or the bytes as a file, those of a data URL too.
 
     >>> from lading.records import MediaPart

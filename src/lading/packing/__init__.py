@@ -2,18 +2,15 @@
 
     pack       the samples of one pack → `Pack`: joined, shifted, with positions that restart at every document
     positions  the positions of a document and of a pack, three-way ones included
-    batch      packs → `Batch`: rows of one length, ready for `model(**batch)`
-    padded     single samples → padded rows, for whoever does not pack
-    rows       what both share
+    batch      packs, or single samples as padded rows, → `Batch`: rows of one length, ready for `model(**batch)`
     masks      document numbers → the mask that an attention implementation wants
     trained    scores of the vocabulary only where a label is
 
 It is given its samples: it chooses none, tokenises nothing and tries nothing again.
 """
 
-from lading.packing.batch import collate_packs
+from lading.packing.batch import collate_packs, collate_samples
 from lading.packing.pack import append_untrained, build_pack
-from lading.packing.padded import collate_samples
 from lading.packing.positions import document_positions, pack_positions
 from lading.packing.trained import trained_only
 

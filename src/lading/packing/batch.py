@@ -1,4 +1,4 @@
-"""Packs → a batch. Rows are padded to one length; the padding is a document of its own that nothing sees."""
+"""Packs, or single samples, → a batch. Rows are padded to one length; padding is a document that nothing sees."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from torch import Tensor
 
-from lading.errors import UnknownName
+from lading.errors import ConfigError, UnknownName
 from lading.family import ATTENTIONS, Attention, LayerSight
 from lading.fields import Field
 from lading.packing.masks import additive, block_causal, document_borders, picture_numbers, sight
-from lading.packing.rows import join_media, row_width, stack_tokens
 from lading.records import Batch, Pack
+from lading.tensors import join, pad, stack
 
 
 def collate_packs(
@@ -36,8 +36,8 @@ def collate_packs(
     """
     if attention not in ATTENTIONS:
         raise UnknownName(kind="attention", name=str(attention), known=ATTENTIONS, where="collate_packs")
-    width = row_width(packs, length)
-    tokens = stack_tokens(packs, fields=fields, width=width, pad_token=pad_token)
+    width = _row_width(packs, length)
+    tokens = _stack_tokens(packs, fields=fields, width=width, pad_token=pad_token)
     documents, positions = tokens.pop("document_ids"), tokens.pop("position_ids")
     masked = attention == "mask"
     return Batch(
@@ -49,7 +49,7 @@ def collate_packs(
             **({"attention_mask": _masks(documents, tokens, layers)} if masked else {}),
             "use_cache": False,
             **(document_borders(documents) if attention == "varlen" else {}),
-            **join_media(packs, fields=fields),
+            **_join_media(packs, fields=fields),
         },
         rows=tuple(pack.documents for pack in packs),
         dropped=tuple(dropped for pack in packs for dropped in pack.dropped),
@@ -64,3 +64,67 @@ def _masks(
     types = next((tokens[name] for name in ("mm_token_type_ids", "token_type_ids") if name in tokens), None)
     pictures = None if types is None else picture_numbers(types, documents)
     return {name: additive(sight(documents, pictures, layer)) for name, layer in layers.items()}
+
+
+def collate_samples(
+    singles: Sequence[Pack], *, fields: Mapping[str, Field], pad_token: int, length: int | None = None
+) -> Batch:
+    """A batch of one document a row, padded on the right, with the usual [B, S] mask of ones and zeros.
+
+    A single sample is a pack of one document, so its labels are already shifted, like those of every pack.
+    """
+    crowded = [pack.number for pack in singles if len(pack.documents) != 1]
+    if crowded:
+        raise ConfigError(
+            found=f"several documents in rows {crowded}",
+            wanted="one a row; packs go through collate_packs",
+            consequence="documents would see each other",
+        )
+    width = _row_width(singles, length)
+    tokens = _stack_tokens(singles, fields=fields, width=width, pad_token=pad_token)
+    documents, positions = tokens.pop("document_ids"), tokens.pop("position_ids")
+    return Batch(
+        inputs={
+            **tokens,
+            "shift_labels": tokens["labels"],
+            "position_ids": positions[1:] if positions.ndim == 3 else positions,
+            "attention_mask": (documents > 0).long(),
+            "use_cache": False,
+            **_join_media(singles, fields=fields),
+        },
+        rows=tuple(pack.documents for pack in singles),
+        dropped=tuple(dropped for pack in singles for dropped in pack.dropped),
+    )
+
+
+def _row_width(packs: Sequence[Pack], length: int | None) -> int:
+    """The common length of the rows: the one asked for, or the longest pack's."""
+    if not packs:
+        raise ConfigError(found="no samples", wanted="at least one", where="collate")
+    longest = max(pack.length for pack in packs)
+    if length is not None and longest > length:
+        raise ConfigError(found=f"a row of {longest} tokens", wanted=f"at most {length}", where="collate")
+    return longest if length is None else length
+
+
+def _stack_tokens(
+    packs: Sequence[Pack], *, fields: Mapping[str, Field], width: int, pad_token: int
+) -> dict[str, Tensor]:
+    """Every token field as [B, S] (three-way positions as [4, B, S])."""
+    values = {"input_ids": pad_token}
+    return {
+        name: _stacked([pad(pack.tensors[name], width, field, values.get(name)) for pack in packs])
+        for name, field in fields.items()
+        if field.axis == "token" and name in packs[0].tensors
+    }
+
+
+def _stacked(rows: Sequence[Tensor]) -> Tensor:
+    """A pack is made for one batch, so a row alone is handed on as it is, not copied."""
+    return stack(rows) if len(rows) > 1 else rows[0].unsqueeze(-2)
+
+
+def _join_media(packs: Sequence[Pack], *, fields: Mapping[str, Field]) -> dict[str, Tensor]:
+    """Every media field, the rows of all packs in order."""
+    parts = [{name: tensor for name, tensor in pack.tensors.items() if fields[name].axis != "token"} for pack in packs]
+    return join(parts, fields)

@@ -18,12 +18,11 @@ from lading.cache import Cache
 from lading.errors import ConfigError, UnknownName
 from lading.records import Row, SampleKey
 from lading.sources.elements import begins_array
+from lading.sources.files import make_room, refuse_locked
 from lading.sources.hub import open_hub
 from lading.sources.json_array import JsonArrayFile, load_json
 from lading.sources.jsonl import JsonlFile
-from lading.sources.locked import refuse_locked
 from lading.sources.meta import MOST_OFTEN, SourceConfig, read_meta
-from lading.sources.open_files import make_room
 from lading.sources.parquet import ParquetFile
 
 logger = logging.getLogger(__name__)
@@ -96,11 +95,10 @@ class Corpus:
 
     def locate(self, index: int) -> tuple[int, int]:
         """(source number, row number) of a sample."""
-        if not 0 <= index < len(self):
-            raise IndexError(f"sample {index} of {len(self)}")
         number = bisect.bisect_right(self.ends, index)
-        begin = self.ends[number - 1] if number else 0
-        return number, self.sources[number].row_number(index - begin)
+        if index < 0 or number == len(self.ends):
+            raise IndexError(f"sample {index} of {len(self)}")
+        return number, self.sources[number].row_number(index - (self.ends[number - 1] if number else 0))
 
     def key(self, index: int) -> SampleKey:
         """The name of a sample, without reading it."""

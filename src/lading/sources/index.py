@@ -1,4 +1,4 @@
-"""Where the rows of a file begin: found once, kept, and memory-mapped from then on.
+"""The texts of a file's rows by number: where rows begin is found once, kept, and memory-mapped from then on.
 
     mark      16 bytes: a digest of the file's size, time of change and a few blocks, and of how it was scanned
     counts    how many starts and how many gaps follow
@@ -14,9 +14,11 @@ from __future__ import annotations
 import hashlib
 import io
 import logging
+import mmap
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,12 +26,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.cache import BESIDE, Cache, cache_folders, replacing
+from lading.errors import CorpusError
 from lading.progress import task
 
 logger = logging.getLogger(__name__)
 
 KEPT_FROM = 4 << 20
 """Bytes from which on a file's index is kept; a smaller file is scanned sooner than an index is checked."""
+SAMPLED = 16
+"""Rows of a kept index that are looked at when it is opened."""
 FORMAT = 1
 BLOCKS, BLOCK = 16, 512
 _WORD = np.dtype("<i8")
@@ -40,6 +45,9 @@ Positions = NDArray[np.int64]
 BytesFile = io.FileIO | io.BytesIO
 Scan = Callable[[BytesFile, int], Iterator[tuple[Positions, Positions]]]
 """An open file and its size → its starts and gaps, part by part. Every part may have a buffer of its own, no more."""
+Mapped = mmap.mmap | bytes
+Whole = Callable[[Mapped, int, int], bool]
+"""Whether a span of a file looks like one row, by what stands around its edges."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -160,3 +168,66 @@ def _write(out: BinaryIO, mark: bytes, parts: Iterator[tuple[Positions, Position
     out.write(late.tobytes())
     out.seek(0)
     out.write(mark + np.array([starts, len(late)], dtype=_WORD).tobytes())
+
+
+class MappedRows:
+    """The texts of the rows of one file.
+
+    An index is trusted as far as it is checked: some rows when it is opened, and each when it is asked for.
+    """
+
+    def __init__(self, path: Path, *, kind: str, scan: Scan, whole: Whole, cache: Cache = True) -> None:
+        self.path = path
+        self._kind, self._scan, self._looks_whole, self._cache = kind, scan, whole, cache
+        self._index = self._opened()
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def piece(self, row: int) -> int:
+        """The number of a row's line or element, blank lines counted."""
+        return self._index.piece(row)
+
+    def text(self, row: int) -> bytes:
+        """What is written from a row's beginning to the next one's."""
+        start, stop = self._index.span(row)
+        if not self._agrees(start, stop):
+            self._index = self._found_again()
+            start, stop = self._index.span(row)
+        return self._bytes[start:stop]
+
+    def _opened(self) -> RowIndex:
+        index = open_index(self.path, kind=self._kind, scan=self._scan, cache=self._cache)
+        last = len(index) - 1
+        rows = {last * number // (SAMPLED - 1) for number in range(SAMPLED)} if len(index) else ()
+        if all(self._agrees(*index.span(row)) for row in rows):
+            return index
+        return open_index(self.path, kind=self._kind, scan=self._scan, cache=self._cache, again=True)
+
+    def _agrees(self, start: int, stop: int) -> bool:
+        """Whether a row still stands where the index says."""
+        text = self._bytes
+        if not isinstance(text, bytes) and text.size() < len(text):
+            return False  # the file was cut since it was mapped: the kernel ends whoever touches what is gone
+        return 0 <= start < stop <= len(text) and self._looks_whole(text, start, stop)
+
+    def _found_again(self) -> RowIndex:
+        """A row is not where the index says: the index was damaged, or the file is another one by now."""
+        del self._bytes  # it is mapped anew
+        logger.warning("the index of %s is wrong; it is made again", self.path)
+        index = open_index(self.path, kind=self._kind, scan=self._scan, cache=self._cache, again=True)
+        if len(index) != len(self._index):
+            raise CorpusError(
+                found=f"{len(index)} rows where {len(self._index)} were",
+                wanted="a file that does not change while it is read",
+                consequence="samples would be taken for others",
+                where=str(self.path),
+            )
+        return index
+
+    @cached_property
+    def _bytes(self) -> Mapped:
+        if self.path.stat().st_size == 0:
+            return b""
+        with self.path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

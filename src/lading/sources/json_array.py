@@ -14,9 +14,9 @@ from typing import Any
 from lading.cache import Cache
 from lading.errors import ConfigError, CorpusError, Reason, SkipSample
 from lading.sources.elements import SPACE, scan_elements
-from lading.sources.fingerprint import file_fingerprint
-from lading.sources.mapped import Mapped, MappedRows
-from lading.sources.parsing import READABLE, excerpt
+from lading.sources.files import file_fingerprint
+from lading.sources.index import Mapped, MappedRows
+from lading.sources.jsonl import READABLE, excerpt
 
 WHOLE_BELOW = 4 << 20
 """Bytes up to which a file is parsed whole."""

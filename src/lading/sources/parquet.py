@@ -18,7 +18,7 @@ from typing import Any
 
 from lading.cache import Cache
 from lading.errors import CorpusError, MissingDependency, Reason, SkipSample
-from lading.sources.fingerprint import file_fingerprint
+from lading.sources.files import file_fingerprint
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from lading.conversation import parts as typed_parts
 from lading.conversation.layout import ROLES, Layout, given_at_all
-from lading.conversation.references import read_medium
 from lading.conversation.validate import refuse_half_characters, refuse_leftovers, refuse_tools, validate
 from lading.errors import Reason, SkipSample
 from lading.fields import MEDIA_KINDS, MediaKind
@@ -74,7 +73,8 @@ def read_turns(example: Any, key: SampleKey) -> Conversation:
         # One under the singular (`audio`) may be a decoded copy of what stands in the conversation, if any does.
         if given_at_all(example.get(f"{kind}s")) or kind not in shown:
             wanted = f'a part {{"type": "{kind}"}} of the conversation for each'
-            refuse_leftovers(kind, len(list(waiting[kind])), key.where, wanted)
+            if left := len(list(waiting[kind])):
+                refuse_leftovers(kind, left, key.where, wanted)
     return conversation
 
 
@@ -141,7 +141,7 @@ def _part(piece: str | Part, source: Any, waiting: Mapping[MediaKind, Iterator[A
     if value is None or (isinstance(value, Mapping) and not {"path", "bytes"} & set(value)):
         # Not there, or decoded already, in some library's own form: {"array": …, "sampling_rate": …}.
         return MediaPart(kind=kind, reference=value, options=options)
-    medium = read_medium(kind, value, Layout(), where)
+    medium = Layout().medium(kind, value, where)
     return replace(medium, options={**options, **medium.options})
 
 

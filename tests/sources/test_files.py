@@ -18,8 +18,8 @@ SOURCES = 80
 
 TRAIN = """
 import resource, sys
-from lading.sources import open_files
-open_files.FOR_ALL_ELSE = 200
+from lading.sources import files
+files.FOR_ALL_ELSE = 200
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[2]), int(sys.argv[3])))
 from lading import Loader
 from lading.errors import ConfigError
