@@ -199,13 +199,12 @@ class Family:
     """For a model with two sets of rotary factors: the tokens of the longest document that has the short set, in the
     model that was published. A longer one gives the long set to every document of its batch."""
 
+    table: Mapping[str, Field] = field(init=False, repr=False)
+    """All fields: the token fields and the family's own."""
+
     def __post_init__(self) -> None:
+        types = {self.token_types: Field(axis="token")} if self.token_types else {}
+        object.__setattr__(self, "table", {**TOKEN_FIELDS, **types, **self.fields})
         for name, declared in self.fields.items():
             assert not declared.kinds or set(declared.kinds) & set(self.media), f"{self.name}.{name}: no such medium"
         assert set(self.media) <= set(MEDIA_KINDS), f"{self.name}: unknown kind of medium"
-
-    @property
-    def table(self) -> Mapping[str, Field]:
-        """All fields: the token fields and the family's own."""
-        types = {self.token_types: Field(axis="token")} if self.token_types else {}
-        return {**TOKEN_FIELDS, **types, **self.fields}

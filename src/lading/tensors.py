@@ -229,6 +229,16 @@ def stack(rows: Sequence[Tensor]) -> Tensor:
     return torch.stack(list(rows), dim=rows[0].ndim - 1)
 
 
+def stack_padded(rows: Sequence[Tensor], length: int, field: Field, value: int | None = None) -> Tensor:
+    """Rows of a token field as one tensor, each padded to `length`. A row that needs neither is not copied.
+
+    >>> stack_padded([torch.tensor([1, 2]), torch.tensor([3])], 2, Field(axis="token")).tolist()
+    [[1, 2], [3, 0]]
+    """
+    padded = [row if row.shape[field.dim] == length else pad(row, length, field, value) for row in rows]
+    return stack(padded) if len(padded) > 1 else padded[0].unsqueeze(-2)
+
+
 def cut_rows(
     tensors: Mapping[str, Tensor], sizes: Sequence[int], fields: Mapping[str, Field]
 ) -> list[dict[str, Tensor]]:

@@ -11,7 +11,7 @@ from lading.family import ATTENTIONS, Attention, LayerSight
 from lading.fields import Field
 from lading.packing.masks import additive, block_causal, document_borders, picture_numbers, sight
 from lading.records import Batch, Pack
-from lading.tensors import join, pad, stack
+from lading.tensors import join, stack_padded
 
 
 def collate_packs(
@@ -101,7 +101,7 @@ def _row_width(packs: Sequence[Pack], length: int | None) -> int:
     """The common length of the rows: the one asked for, or the longest pack's."""
     if not packs:
         raise ConfigError(found="no samples", wanted="at least one", where="collate")
-    longest = max(pack.length for pack in packs)
+    longest = max(pack.tensors["input_ids"].shape[-1] for pack in packs)
     if length is not None and longest > length:
         raise ConfigError(found=f"a row of {longest} tokens", wanted=f"at most {length}", where="collate")
     return longest if length is None else length
@@ -113,15 +113,10 @@ def _stack_tokens(
     """Every token field as [B, S] (three-way positions as [4, B, S])."""
     values = {"input_ids": pad_token}
     return {
-        name: _stacked([pad(pack.tensors[name], width, field, values.get(name)) for pack in packs])
+        name: stack_padded([pack.tensors[name] for pack in packs], width, field, values.get(name))
         for name, field in fields.items()
         if field.axis == "token" and name in packs[0].tensors
     }
-
-
-def _stacked(rows: Sequence[Tensor]) -> Tensor:
-    """A pack is made for one batch, so a row alone is handed on as it is, not copied."""
-    return stack(rows) if len(rows) > 1 else rows[0].unsqueeze(-2)
 
 
 def _join_media(packs: Sequence[Pack], *, fields: Mapping[str, Field]) -> dict[str, Tensor]:
