@@ -8,12 +8,33 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lading.plan.order.by_cost import by_cost
-from lading.plan.order.by_vision import by_vision
-from lading.plan.order.shuffled import shuffled
 from lading.plan.order.strips import strips
 
 Group = Callable[[NDArray[np.float32], int], NDArray[np.int64]]
+
+
+def by_cost(costs: NDArray[np.float32], world_size: int) -> NDArray[np.int64]:
+    """Pack numbers by the sum of their costs: the best that one number can do.
+
+    >>> by_cost(np.array([[3.0, 0, 0], [1, 0, 0], [1, 1, 0]]), 1).tolist()
+    [0, 2, 1]
+    """
+    return np.argsort(-costs.sum(axis=1), kind="stable")
+
+
+def by_vision(costs: NDArray[np.float32], world_size: int) -> NDArray[np.int64]:
+    """Pack numbers by what they cost the vision tower alone.
+
+    >>> by_vision(np.array([[3.0, 0, 1], [1, 0, 2]]), 1).tolist()
+    [1, 0]
+    """
+    return np.argsort(-costs[:, 2], kind="stable")
+
+
+def shuffled(costs: NDArray[np.float32], world_size: int) -> NDArray[np.int64]:
+    """Pack numbers as they come, in random order: what a sampler does that knows nothing of work."""
+    return np.arange(len(costs))
+
 
 PLACINGS: dict[str, Group] = {
     "balanced": strips,
