@@ -22,16 +22,22 @@ SHOWN: Final = 60
 
 def refused(value: object, place: str, wanted: str) -> ConfigError:
     """What is wrong with a value."""
-    shown = repr(value)
-    found = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}…"
-    return ConfigError(found=f"{found} as {place}", wanted=wanted, consequence="nothing was loaded")
+    return ConfigError(found=f"{_shown(value)} as {place}", wanted=wanted, consequence="nothing was loaded")
+
+
+def _shown(value: object) -> str:
+    try:
+        shown = repr(value)
+    except (ValueError, RuntimeError):  # a number of thousands of digits; what cannot say what it is
+        return f"a {type(value).__name__} that cannot be shown"
+    return shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}…"
 
 
 def whole(value: Any, place: str, *, least: int = 0, most: int = LARGEST) -> int:
     """A whole number within bounds; some ways to save a checkpoint make numpy's of Python's."""
     try:
         number = None if isinstance(value, bool) else value.__index__()
-    except (AttributeError, TypeError, ValueError):  # a tensor of several numbers is a ValueError
+    except (AttributeError, TypeError, ValueError, RuntimeError):  # tensors of several numbers, or on no device
         number = None
     if number is None or not least <= number <= most:
         bound = f"from {least} up" if most == LARGEST else f"from {least} to {most:,}"

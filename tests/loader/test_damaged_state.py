@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from lading import Loader, toy
 from lading.errors import ConfigError
@@ -16,6 +17,11 @@ from lading.errors import ConfigError
 TOY = "toy:qwen2_5_vl"
 NUMBERS = (-1, 0, 1, 2, 3, 10**6, 10**30, 1.5, float("nan"))
 STRANGE: tuple[Any, ...] = (*NUMBERS, None, "", "7", True, False, [], {}, [None])
+NO_JSON: tuple[Any, ...] = (
+    *(b"x", {1}, {1: 2}, object(), 1j, range(3), np.array([]), np.float64(2), 10**5000, [10**5000], "\ud800"),
+    *(torch.tensor([1, 2]), torch.tensor(1.5), torch.tensor(1, device="meta")),
+)
+"""What no JSON file could hold, but a pickled checkpoint can: numbers of thousands of digits, tensors on no device."""
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +88,12 @@ def test_a_damaged_state_is_refused_by_name(loader: Loader, state: dict[str, Any
     loader.load_state_dict(state)
 
 
+def test_what_only_a_pickled_checkpoint_can_hold_is_refused_by_name(loader: Loader, state: dict[str, Any]) -> None:
+    tried = [(path, changed(state, path, value)) for path in places(state) for value in NO_JSON]
+    assert (len(tried) > 300, [path for path, damaged in tried if _accepts(loader, damaged)]) == (True, [])
+    assert [value for value in NO_JSON if _accepts(loader, value)] == []
+
+
 def _accepts(loader: Loader, damaged: Any) -> bool:
     try:
         loader.load_state_dict(damaged)
@@ -99,6 +111,17 @@ def test_a_state_of_the_version_before_goes_on_and_its_damage_is_no_stack_trace(
         with suppress(ConfigError):
             loader.load_state_dict(damaged)
     loader.load_state_dict(state)
+
+
+@pytest.mark.parametrize("change", [{"stretches": []}, {"over": True}])
+def test_a_state_of_the_version_before_leaves_nothing_out(
+    loader: Loader, state: dict[str, Any], change: dict[str, Any]
+) -> None:
+    """It has no digest: without stretches it would begin anew, and called over, the rest would never be trained on."""
+    before = {name: value for name, value in state.items() if name != "digest"} | {"version": 2}
+    assert not state["over"]
+    with pytest.raises(ConfigError, match="nothing was loaded"):
+        loader.load_state_dict({**before, **change})
 
 
 def test_what_other_ways_to_save_make_of_numbers_is_read(loader: Loader, state: dict[str, Any]) -> None:

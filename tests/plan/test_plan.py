@@ -1,5 +1,6 @@
 import json
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -159,8 +160,36 @@ def test_a_forged_header_is_refused_by_name(tmp_path: Path, value: object) -> No
             load_plan(tmp_path / "x")
 
 
-def test_a_file_that_is_no_plan_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "x").write_text("hello")
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"members": [9, 0, 1, 2]},
+        {"members": [0, 0, 1, 2]},
+        {"starts": [1, 2, 4]},
+        {"starts": [0, 2, 9]},
+        {"starts": [0, 4, 4]},
+        {"starts": []},
+        {"tokens": [5]},
+        {"order": [[9, 0]]},
+        {"order": [[1, 1]]},
+    ],
+)
+def test_packs_that_make_up_no_plan_are_refused_by_name(tmp_path: Path, change: dict[str, object]) -> None:
+    """Written whole, their digests right: by something else than a planner."""
+    plan = make_plan(table([5, 6, 7, 3]), pack_size=12, world_size=2)
+    assert (plan.members.shape, plan.starts.shape, plan.order.shape) == ((4,), (3,), (1, 2))
+    save_plan(plan, tmp_path / "x")
+    load_plan(tmp_path / "x", check=True)
+    save_plan(
+        replace(plan, **{name: np.array(value, dtype=np.int64) for name, value in change.items()}), tmp_path / "x"
+    )
+    with pytest.raises(ConfigError, match="not what was written"):
+        load_plan(tmp_path / "x", check=True)
+
+
+@pytest.mark.parametrize("content", [b"hello", b"lading plan 4\n" + b"[" * 60_000 + b"\n", b"lading plan 4\n\xff\n"])
+def test_a_file_that_is_no_plan_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x").write_bytes(content)
     with pytest.raises(ConfigError, match="no plan"):
         load_plan(tmp_path / "x")
 

@@ -47,6 +47,8 @@ class Epoch:
         if cursor and not 0 <= self.step <= len(self._schedule.order):
             raise cursor.beyond(len(self._schedule.order))
         self._over = cursor is not None and cursor.over
+        if cursor and cursor.over and len(self._leaves_out) >= cursor.stretches[-1].world_size:
+            raise cursor.not_over(len(self._leaves_out))
         self.ledger: Ledger = open_books(samples, lengths, plan)
         self.failed: list[Dropped] = []
         self._write_past(cursor.dropped if cursor else ())

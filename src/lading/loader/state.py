@@ -80,10 +80,7 @@ class Cursor:
         made_of = plain.named(known["made_of"], "made_of")
         cursor = cls(
             epoch=plain.whole(known["epoch"], "epoch"),
-            stretches=tuple(
-                Stretch.from_dict(stretch, f"stretch {number}")
-                for number, stretch in enumerate(plain.listed(known["stretches"], "stretches"))
-            ),
+            stretches=_stretches(known["stretches"]),
             plan=plain.text(known["plan"], "plan"),
             made_of={name: _fact(value, f"made_of: {name}") for name, value in made_of.items()},
             over=plain.flag(known["over"], "over"),
@@ -92,7 +89,7 @@ class Cursor:
                 for number, entry in enumerate(plain.listed(known["dropped"], "dropped"))
             ),
         )
-        if version != UNSEALED and cursor.to_dict()["digest"] != known["digest"]:
+        if version != UNSEALED and cursor.to_dict()["digest"] != plain.text(known["digest"], "digest"):
             raise ConfigError(
                 found="a state that is not what state_dict() gave",
                 wanted=f"one with the digest {known['digest']!r}",
@@ -110,6 +107,15 @@ class Cursor:
             where="load_state_dict",
         )
 
+    def not_over(self, left: int) -> ConfigError:
+        """What is wrong with a cursor that calls an epoch over which has more left than a last step short of packs."""
+        return ConfigError(
+            found=f"a cursor that calls its epoch over, with {left} packs left",
+            wanted=f"fewer than {self.stretches[-1].world_size}, which make no step of its ranks",
+            consequence="they would never be trained on; nothing was loaded",
+            where="load_state_dict",
+        )
+
     def check(self, here: Cursor) -> None:
         """Refuse a cursor into another plan or corpus than that of the cursor here, and say what differs."""
         if (self.plan, self.made_of) == (here.plan, here.made_of):
@@ -123,6 +129,14 @@ class Cursor:
             consequence="samples would be skipped or repeated; nothing was loaded",
             where="load_state_dict",
         )
+
+
+def _stretches(value: Any) -> tuple[Stretch, ...]:
+    listed = plain.listed(value, "stretches")
+    if not listed:
+        # It would point to the beginning, whatever was trained on.
+        raise plain.refused(value, "stretches", "one or more: the one that goes on is always among them")
+    return tuple(Stretch.from_dict(stretch, f"stretch {number}") for number, stretch in enumerate(listed))
 
 
 def _fact(value: Any, place: str) -> int | str:

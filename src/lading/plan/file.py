@@ -63,7 +63,7 @@ def load_plan(path: str | Path, *, check: bool = False) -> PackPlan:
         arrays = {name: _mapped(path, name, place, first) for name, place in places.items()}
     except OSError as error:
         raise ConfigError(found=f"{path}, which cannot be read ({error.strerror})", wanted="a plan") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # the second: brackets in brackets, where a header should be
         if isinstance(error, ConfigError) and error.where:
             raise
         said = error.found if isinstance(error, ConfigError) else str(error)
@@ -78,7 +78,27 @@ def load_plan(path: str | Path, *, check: bool = False) -> PackPlan:
     known = {
         name: plain.text(value, name) if name in TEXTS else plain.whole(value, name) for name, value in numbers.items()
     }
-    return PackPlan(**known, **arrays)  # type: ignore[arg-type]  # the names were compared with the record's
+    plan = PackPlan(**known, **arrays)  # type: ignore[arg-type]  # the names were compared with the record's
+    if check:
+        _refuse_loose_ends(path, plan)
+    return plan
+
+
+def _refuse_loose_ends(path: Path, plan: PackPlan) -> None:
+    """Refuse packs that do not make up a plan, though their digests are right: whoever wrote them was no planner."""
+    starts = plan.starts.astype(np.int64)
+    ends = len(starts) > 0 and starts[0] == 0 and starts[-1] == len(plan.members) and bool((np.diff(starts) > 0).all())
+    if not ends or {len(plan.tokens), len(plan.costs)} != {len(plan)}:
+        _damaged(path, "starts")
+    for name, numbers, most in (("members", plan.members, plan.samples), ("order", plan.order, len(plan))):
+        if numbers.size and int(numbers.max()) >= most:
+            _damaged(path, name)
+    known = np.zeros(int(plan.members.max(initial=0)) + 1, dtype=bool)
+    known[plan.members] = True
+    if int(known.sum()) != len(plan.members):
+        _damaged(path, "members")
+    if len(np.unique(plan.order)) != len(plan):
+        _damaged(path, "order")
 
 
 def _damaged(path: Path, what: str) -> NoReturn:
