@@ -1,6 +1,9 @@
 """What a row names is opened only as a usual picture, clip or sound, and no other file with it."""
 
+import json
 import os
+import subprocess
+import sys
 import wave
 from pathlib import Path
 from subprocess import CalledProcessError
@@ -9,7 +12,7 @@ import av
 import pytest
 from PIL import Image
 
-from lading import media
+from lading import CorpusError, Loader, media
 from lading.errors import SkipSample
 from lading.media import audio, image, video
 from lading.media.allowed import CODECS, PICTURES
@@ -55,6 +58,39 @@ def test_a_picture_starts_no_program(tmp_path: Path, ghostscript: Path) -> None:
     with pytest.raises((OSError, CalledProcessError)), Image.open(path) as picture:
         picture.load()
     assert ghostscript.exists(), "the stand-in was never in the way of Pillow: this test could not fail"
+
+
+def test_a_data_set_starts_none_either_however_deep_its_pictures_lie(ghostscript: Path) -> None:
+    """`datasets` decodes by Pillow on its own, also what is handed to a transform."""
+    datasets = pytest.importorskip("datasets")
+    stored, kind = {"path": None, "bytes": EPS}, datasets.Image()
+    words = {"question": "Who?", "answer": "Ada."}
+    for images, feature in ((stored, kind), ([stored], datasets.List(kind)), ([{"one": stored}], [{"one": kind}])):
+        types = {"images": feature, **dict.fromkeys(words, datasets.Value("string"))}
+        rows = datasets.Dataset.from_list([{"images": images, **words}], features=datasets.Features(types))
+        for given in (rows, rows.with_transform(lambda batch: batch), rows.with_format("numpy")):
+            with pytest.raises(CorpusError, match=r"format_not_allowed|bad_row"):
+                Loader(given, "toy:qwen2_5_vl", pack_size=512, format="question_answer")
+    assert not ghostscript.exists()
+    with pytest.raises((OSError, CalledProcessError)):
+        rows.with_transform(lambda batch: batch)[0]
+    assert ghostscript.exists(), "datasets never looked at them by itself: this test could not fail"
+
+
+def test_the_doctor_says_so_without_decoding(tmp_path: Path, ghostscript: Path) -> None:
+    (tmp_path / "cat.jpg").write_bytes(EPS)
+    (tmp_path / "list.mp4").write_text("ffconcat version 1.0\nfile secret.mp4\n")
+    talk = [{"from": "human", "value": "<image>Who?"}, {"from": "gpt", "value": "Ada."}]
+    rows = [{"conversations": talk, "images": ["cat.jpg"]}]
+    rows += [{"conversations": [{**talk[0], "value": "<video>Who?"}, talk[1]], "videos": ["list.mp4"]}]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    command = [sys.executable, "-m", "lading.cli", "doctor", str(tmp_path / "rows.jsonl"), "--json"]
+    for options in ([], ["--deep"]):
+        done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        counts = {kind["kind"]: kind["count"] for kind in json.loads(done.stdout)["kinds"]}
+        assert counts["format_not_allowed"] == 2
+    assert not ghostscript.exists()
 
 
 @pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "JPEG2000", "AVIF"])

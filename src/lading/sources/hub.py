@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -163,11 +164,10 @@ def _name_alone(split: str) -> str:
 
 
 def _undecoded(library: Any, dataset: Any) -> Any:
-    """The same rows, through the user's own transform, which gets media as they are stored."""
-    plain = dataset
-    for column, feature in dataset.features.items():
-        if isinstance(feature, _media(library)):
-            plain = plain.cast_column(column, replace(feature, decode=False))
+    """The same rows, through the user's own transform, which gets media as they are stored, however deep they lie."""
+    # `cast_column` would write a copy of all rows where media lie in lists; only what is made of them changes here.
+    plain = deepcopy(dataset)
+    plain.info.features.update({name: _as_stored(library, own) for name, own in dataset.features.items()})
     return plain
 
 
