@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from lading import ConfigError, Loader, open_corpus
+from lading import ConfigError, CorpusError, Loader, open_corpus
 from lading.doctor import examine, open_patient
 from lading.encode import Encoder
+from lading.errors import SkipSample
 from lading.lengths import count_lengths
 from lading.loader import Samples
 from lading.loader.config import LoaderConfig
@@ -106,9 +107,47 @@ def test_a_meta_file_and_the_pages_confine_too(root: Path) -> None:
     for lazy in (False, True):
         meta.write_text(json.dumps({"rows": {"file_name": "rows.jsonl", "media_dir": "media"}}))
         assert len(make_meta_dataset(meta, lazy=lazy)) == 2 + len(ESCAPES)
+    lazy_ones = make_meta_dataset(meta, lazy=True, media_roots=[root])
+    assert len([lazy_ones[place] for place in range(2)]) == 2
+    for place in range(2, 2 + len(ESCAPES)):
+        with pytest.raises(SkipSample, match="outside the media roots"):
+            lazy_ones[place]
     examples = make_meta_dataset(meta, strict=False, media_roots=[root])
     assert len(examples) == 2
     assert examples.stats["n_dropped"] == len(ESCAPES)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("roots", ["a name", "a path", [], [""], [None], [b"media"], 5])
+def test_roots_that_are_no_list_of_folders_are_refused(root: Path, roots: Any) -> None:
+    """A name alone fell into its letters, one of which is `/`; an empty list confined nothing."""
+    given = {"a name": str(root), "a path": root}.get(roots, roots) if isinstance(roots, str) else roots
+    meta = root.parent / "meta.json"
+    meta.write_text(json.dumps({"rows": {"file_name": "rows.jsonl", "media_dir": "media", "media_roots": ["media"]}}))
+    for open_it in (open_corpus, open_patient, make_meta_dataset):
+        with pytest.raises(ConfigError, match="list of folders"):
+            open_it(meta, media_roots=given)  # type: ignore[operator]
+    if isinstance(roots, list) and roots != [b"media"]:
+        meta.write_text(json.dumps({"rows": {"file_name": "rows.jsonl", "media_roots": roots}}))
+        with pytest.raises(ConfigError, match="where a list of folders belongs"):
+            open_corpus(meta)
+
+
+@pytest.mark.parametrize("name", ["a\0b.png", "\ud800.png", "x" * 5000 + ".png", "loop/ada.png"])
+def test_a_name_that_no_file_can_have_is_one_bad_sample(root: Path, name: str) -> None:
+    (root / "loop").symlink_to(root / "loop")
+    for rows in ([row("good/ada.png"), row(name)], [row(name), row(name)]):
+        path = write(root.parent / "odd.jsonl", rows)
+        for confined in ({"media_dir": root}, {"media_dir": root, "media_roots": [root]}):
+            reason = "corrupt_media" if name.startswith("loop") else "missing_media"
+            found = examine(open_patient(path, **confined))  # type: ignore[arg-type]
+            assert found.count("error") == sum(one["images"] == [name] for one in rows)
+            assert "unexpected_error" not in found.counts
+            if rows[0] != rows[1]:
+                loader = Loader(path, "toy:qwen2_5_vl", pack_size=512, cache=False, **confined)  # type: ignore[arg-type]
+                assert loader.ledger.total()["reasons"] == {reason: 1}
+            else:
+                with pytest.raises(CorpusError, match=reason):
+                    Loader(path, "toy:qwen2_5_vl", pack_size=512, cache=False, **confined)  # type: ignore[arg-type]
 
 
 def test_a_source_that_lies_wholly_outside_ends_before_counting(root: Path) -> None:
@@ -170,9 +209,18 @@ def test_a_corpus_opened_by_a_relative_path_is_found_from_everywhere(
     Path("meta.json").write_text(json.dumps({"good": {"file_name": "good.jsonl", "media_dir": "media"}}))
     loader = Loader("meta.json", "toy:qwen2_5_vl", pack_size=256)
     lone = Loader("good.jsonl", "toy:qwen2_5_vl", pack_size=256, media_dir="media", media_roots=["media"])
+    # Where no media folder is named, paths are seen from here, and stay so.
+    write(root.parent / "seen.jsonl", [row("media/good/ada.png")] * 4)
+    Path("bare.json").write_text(json.dumps({"seen": {"file_name": "seen.jsonl"}}))
+    bare = Loader("bare.json", "toy:qwen2_5_vl", pack_size=256)
+    datasets = pytest.importorskip("datasets")
+    given = datasets.Dataset.from_list([row("media/good/ada.png")] * 4)
+    handed = Loader(given, "toy:qwen2_5_vl", pack_size=256, format="sharegpt")
+    examples = make_meta_dataset("bare.json")
     (root.parent / "elsewhere").mkdir()
     os.chdir(root.parent / "elsewhere")
-    for opened in (loader, lone):
+    assert Path(examples[0]["conversation"][0]["content"][0]["image"]).is_file()
+    for opened in (loader, lone, bare, handed):
         list(opened)
         assert opened.ledger.total()["trained"] == 4
         state = opened.state_dict()

@@ -66,7 +66,10 @@ def test_a_share_of_no_row_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixt
         assert ("a: a share of 0.1 of its 4 rows is none of them" in caplog.text) == told
 
 
-@pytest.mark.parametrize("share", [{"sample_ratio": 1e9}, {"sample_ratio": MOST_OFTEN + 1}, {"num_samples": 10**13}])
+@pytest.mark.parametrize(
+    "share",
+    [{"sample_ratio": 1e9}, {"sample_ratio": MOST_OFTEN + 1}, {"num_samples": 10**13}, {"num_samples": 10**400}],
+)
 def test_a_share_beyond_reason_is_refused_by_name(tmp_path: Path, share: dict[str, float]) -> None:
     write(tmp_path / "a.jsonl", 4)
     path = meta(tmp_path, {"a": {"file_name": "a.jsonl", **share}})

@@ -48,6 +48,8 @@ class Layout:
     columns: Mapping[str, str] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     media_dir: Path | None = None
+    opened_in: Path | None = None
+    """Where paths are seen from if there is no media folder; `None`: wherever the process is by then."""
     media_roots: tuple[str, ...] = ()
     """Folders below which media must lie; none: wherever they are."""
     format: str | None = None
@@ -125,9 +127,10 @@ class Layout:
             return value
         if value.startswith("file://"):
             value = value.removeprefix("file://")
-        if "://" in value[:16] or self.media_dir is None:
+        folder = self.media_dir or self.opened_in
+        if "://" in value[:16] or folder is None:
             return value
-        return str(self.media_dir / Path(value))
+        return str(folder / Path(value))
 
 
 def given_at_all(value: Any) -> bool:

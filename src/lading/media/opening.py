@@ -63,10 +63,20 @@ def refuse_outside(part: MediaPart) -> None:
 
 
 def files_of(part: MediaPart) -> list[str]:
-    """The files that a medium names: one, or the frames of a clip; none where its bytes or pixels are at hand."""
+    """The files that a medium names: one, or the frames of a clip; none where its bytes or pixels are at hand, or where
+    no file can have that name.
+    """
     references = part.reference if isinstance(part.reference, tuple) else (part.reference,)
     paths = [str(own) for own in references if isinstance(own, (str, Path))]
-    return [path for path in paths if not path.startswith(DATA_URL) and "://" not in path[:16]]
+    return [path for path in paths if not path.startswith(DATA_URL) and "://" not in path[:16] and _can_be(path)]
+
+
+def _can_be(path: str) -> bool:
+    """Whether a file may be called so at all: not with a zero byte in its name, nor with half a character."""
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
 
 
 def _data_bytes(part: MediaPart, url: str) -> bytes:

@@ -46,6 +46,7 @@ def stated_layout(config: SourceConfig) -> Layout:
         columns=config.columns,
         tags=config.tags,
         media_dir=config.media_dir,
+        opened_in=config.opened_in,
         media_roots=tuple(map(str, config.media_roots)),
         format=config.format,
     )

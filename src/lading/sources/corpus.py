@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import logging
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
@@ -182,14 +182,29 @@ def _settled(
 ) -> SourceConfig:
     """A source's configuration with what the caller says in place of what the meta file does, and absolute paths."""
     folder = config.media_dir if media_dir is None else Path(media_dir)
-    roots = config.media_roots if media_roots is None else tuple(map(Path, media_roots))
+    roots = config.media_roots if media_roots is None else _folders(media_roots)
     return replace(
         config,
         format=name or config.format,
         file=config.file if config.hub else config.file.absolute(),
         media_dir=None if folder is None else folder.absolute(),
+        opened_in=Path.cwd() if folder is None else None,
         media_roots=tuple(root.absolute() for root in roots),
     )
+
+
+def _folders(given: object) -> tuple[Path, ...]:
+    """Media roots as the caller gave them. One name alone would fall into its letters, `/` among them; none at all
+    would confine nothing, and lift what a meta file says.
+    """
+    folders = list(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes, Path)) else []
+    if not folders or not all(isinstance(folder, (str, Path)) and str(folder) for folder in folders):
+        raise ConfigError(
+            found=f"{given!r} as media_roots",
+            wanted='a list of folders (media_roots=["pictures"]), or None where media may lie anywhere',
+            consequence="nothing was read",
+        )
+    return tuple(map(Path, folders))
 
 
 def _of_dataset(
@@ -206,14 +221,15 @@ def open_source(config: SourceConfig, *, cache: Cache = True) -> Source:
     if not config.hub:
         refuse_locked(config.file)
     file = _open_hub(config) if config.hub or config.file.is_dir() else _open_file(config.file, cache)
-    ratio = config.sample_ratio if config.num_samples is None else config.num_samples / max(1, len(file))
-    if ratio > MOST_OFTEN:
+    rows = max(1, len(file))
+    if config.num_samples is not None and config.num_samples > MOST_OFTEN * rows:
         raise ConfigError(
             found=f"num_samples {config.num_samples:,} of {len(file):,} rows",
             wanted=f"at most {MOST_OFTEN * len(file):,}, each row {MOST_OFTEN:,} times",
             consequence="nothing was read",
             where=config.name,
         )
+    ratio = config.sample_ratio if config.num_samples is None else config.num_samples / rows
     source = Source(config=config, file=file, chosen=choose(len(file), ratio))
     if ratio and len(file) and not len(source):
         logger.warning("%s: a share of %g of its %d rows is none of them", config.name, ratio, len(file))

@@ -59,6 +59,8 @@ class SourceConfig:
     columns: Mapping[str, str] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     media_dir: Path | None = None
+    opened_in: Path | None = None
+    """Where paths are seen from if no media folder was named: the folder that the process was in."""
     media_roots: tuple[Path, ...] = ()
     """Folders below which media must lie, links followed; none: wherever they are."""
     sample_ratio: float = 1.0
@@ -103,12 +105,12 @@ def _problems(name: str, entry: object) -> list[str]:
         problems.append(f"{name}: num_samples {count!r} where a whole number from 0 up belongs")
     wrong = [option for option in TEXTS if not isinstance(entry.get(option), (str, NoneType))]
     problems += [f"{name}: {option} {entry[option]!r} where a name belongs" for option in wrong]
-    wrong = [option for option in LISTS if not _names(entry.get(option, []))]
+    wrong = [option for option in LISTS if option in entry and not _names(entry[option])]
     return [*problems, *(f"{name}: {option} {entry[option]!r} where a list of folders belongs" for option in wrong)]
 
 
 def _names(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) and one for one in value)
+    return isinstance(value, list) and bool(value) and all(isinstance(one, str) and one for one in value)
 
 
 def media_places(config: SourceConfig, folder: Path) -> dict[str, Any]:
