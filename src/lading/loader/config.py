@@ -89,6 +89,10 @@ class LoaderConfig:
     """What happens where the packs of an epoch do not come out even among the ranks: `"repeat"` fills the last step
     with packs that were trained on before, `"drop"` leaves the remaining ones out (`drop_last`), and the ledger names
     the samples of either."""
+    validation: bool = False
+    """Whether this is a loader of validation (evaluation, held-out) data: every pass has the same batches in the same
+    order, from the first one on, and no sample counts twice, because packs that fill the last step or stand in for
+    unreadable ones come without labels."""
     too_long: TooLong = "drop"
     """What becomes of a sample longer than `pack_size`: `"drop"` leaves it out by name, `"truncate"` ends the
     conversation behind the last answer that fits and never cuts an image, a clip or a sound in two."""

@@ -92,8 +92,10 @@ class Epoch:
     def _write_past(self, dropped: Iterable[Dropped]) -> None:
         """What was done before. The first rank takes over earlier stretches for all, so that ledgers can be merged."""
         if self.config.rank == 0:
-            self._trained(self._schedule.before)
-        self._trained(self.order[: self.step, self.config.rank])
+            before = self._schedule.before
+            self._trained(np.unique(before) if self.config.validation else before)
+        done = self._own()[: self.step]
+        self._trained(done[done < len(self.plan)])
         for entry in dropped:
             self._failed(entry)
         for entry in last_step_entries(self.samples, self.plan, self._leaves_out, self.config.world_size):
@@ -110,8 +112,19 @@ class Epoch:
             self.failed.append(entry)
 
     def left(self) -> list[int]:
-        """Packs that this rank has before it."""
-        own: list[int] = self.order[self.step :, self.config.rank].tolist()
+        """Packs that this rank has before it, by the numbers that `PackDataset` takes."""
+        left: list[int] = self._own()[self.step :].tolist()
+        return left
+
+    def _own(self) -> NDArray[np.int64]:
+        """Packs of this rank, step by step. One that fills the last step of validation has no labels: its number is
+        above those of the plan.
+        """
+        own = self.order[:, self.config.rank].astype(np.int64)
+        whole = len(self.order) == len(self._schedule.order)
+        fills = self._schedule.repeated > self.config.world_size - 1 - self.config.rank
+        if self.config.validation and whole and fills:
+            own[-1:] += len(self.plan)
         return own
 
     def account(self, batch: Batch) -> None:

@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils.data import DataLoader
 
@@ -78,8 +79,8 @@ class Loader:
             loss = model(**batch.to("cuda")).loss
 
     Every full pass is an epoch of its own, with its own order and ledger; a pass that was broken off is gone on with by
-    the next one, and `set_epoch` chooses an epoch and begins it. A ledger knows the samples of its rank;
-    `merged_ledger()` brings those of all together.
+    the next one, and `set_epoch` chooses an epoch and begins it. With `validation=True` every pass is the same. A
+    ledger knows the samples of its rank; `merged_ledger()` brings those of all together.
 
     Each rank of the process group gets a share of its own. Where ranks hold parts of one model (tensor, pipeline or
     context parallel), `mesh` (torch's `DeviceMesh`) or `group` says which get the same: `lading.loader.ranks`.
@@ -169,10 +170,8 @@ class Loader:
         """The batches of an epoch, for this rank; behind a cursor that was loaded, or a pass that was broken off, those
         that are left of it.
         """
-        if self._is_over() and not self._carries_on:
-            self._begin(self.config.epoch + 1)
-        elif self._epoch.step and not self._carries_on:
-            self._say_that_it_goes_on()
+        if not self._carries_on:
+            self._begin_or_go_on()
         self._carries_on = False
         self._passes += 1
         return self._pass(self._passes)
@@ -192,9 +191,14 @@ class Loader:
                     where="Loader",
                 )
 
-    def _say_that_it_goes_on(self) -> None:
-        """Once: whoever begins a pass anew may not know that the last one had not come to its end."""
-        if not self._warned:
+    def _begin_or_go_on(self) -> None:
+        """Where the pass begins. It says once that it goes on: nobody may know that the last one was broken off."""
+        if self.config.validation:
+            self._begin(self.config.epoch)
+        elif self._is_over():
+            self._begin(self.config.epoch + 1)
+        elif self._epoch.step and not self._warned:
+            self._warned = True
             logger.warning(
                 "the last pass ended behind %d of %d steps of epoch %d; this one goes on there, so that nothing is left"
                 " out (set_epoch begins an epoch at its first batch)",
@@ -202,7 +206,6 @@ class Loader:
                 len(self._epoch.order),
                 self.config.epoch,
             )
-        self._warned = True
 
     def steps(self, *, epochs: int, accumulate: int = 1) -> Iterator[list[Batch]]:
         """The batches of each step of the optimiser, `accumulate` of them, until so many epochs are over.
@@ -215,6 +218,8 @@ class Loader:
         """
         if accumulate < 1:
             raise ConfigError(found=f"accumulate {accumulate}", wanted="1 or more batches in a step", where="steps")
+        if self.config.validation:
+            raise ConfigError(found="validation=True", wanted="a plain loop: epochs have no end here", where="steps")
         while self.config.epoch + self._is_over() < epochs:
             batches = iter(self)
             while step := list(islice(batches, accumulate)):
@@ -250,7 +255,7 @@ class Loader:
         The ledger and the cursor of this object do not see what such a loader hands out.
         """
         return {
-            "dataset": PackDataset(self.samples, self.lengths, self.plan),
+            "dataset": self._dataset(self.samples),
             "batch_sampler": self._batches_left(),
             "collate_fn": Collater(
                 samples=self.samples,
@@ -259,6 +264,9 @@ class Loader:
                 placeholder=self._planning.silent,
             ),
         }
+
+    def _dataset(self, samples: Samples) -> PackDataset:
+        return PackDataset(samples, self.lengths, self.plan, validation=self.config.validation)
 
     def _is_over(self) -> bool:
         return self._epoch.step >= len(self._epoch.order)
@@ -271,7 +279,8 @@ class Loader:
         """What is left of the epoch, made by the workers: a lane for each."""
         batches = self._batches_left()
         costs = decoding_costs(self.lengths, self.plan)
-        lanes = share_out([costs[numbers].sum() for numbers in batches], max(1, self.config.num_workers))
+        works = [costs[np.array(numbers) % len(costs)].sum() for numbers in batches]
+        lanes = share_out(works, max(1, self.config.num_workers))
         if self.config.num_workers:
             sweep()
         parts = self.parts()
@@ -279,7 +288,7 @@ class Loader:
 
         def open_loader(lane: int, share: list[list[int]]) -> DataLoader[Batch | LadingError]:
             samples = replace(self.samples, policy=replace(self.samples.policy, watchdog=watchdogs[lane]))
-            own = {"dataset": PackDataset(samples, self.lengths, self.plan), "batch_sampler": share}
+            own = {"dataset": self._dataset(samples), "batch_sampler": share}
             # Its own generator: the global one must not depend on how often a run was interrupted.
             generator = torch.Generator().manual_seed(self.config.seed + lane)
             return DataLoader(**{**parts, **own}, num_workers=min(1, self.config.num_workers), generator=generator)

@@ -12,7 +12,7 @@ from lading.errors import LadingError, TooManyFailures
 from lading.family import LayerSight
 from lading.loader.config import LoaderConfig
 from lading.media.normalise import normalised
-from lading.packing import append_untrained, build_pack, collate_packs
+from lading.packing import append_untrained, build_pack, collate_packs, without_labels
 from lading.records import Batch, Dropped, Encoded, LengthTable, Pack, PackPlan
 from lading.samples.samples import Samples
 
@@ -22,12 +22,16 @@ MAX_ATTEMPTS = 10
 class PackDataset(Dataset[Pack | LadingError]):
     """The packs of a plan. A pack whose documents all fail is replaced by another, named, never left out of step.
 
+    Numbers from `len(plan)` up are the same packs without labels. With `validation`, whatever replaces another pack has
+    none either: it counts where it stands by itself.
+
     An error of ours is given back, not raised: torch would rebuild it from its text on the way out of a worker, as an
     error of its own.
     """
 
-    def __init__(self, samples: Samples, table: LengthTable, plan: PackPlan) -> None:
+    def __init__(self, samples: Samples, table: LengthTable, plan: PackPlan, *, validation: bool = False) -> None:
         self.samples, self.table, self.plan = samples.in_bytes(), table, plan
+        self._validation = validation
 
     def __len__(self) -> int:
         return len(self.plan)
@@ -41,6 +45,7 @@ class PackDataset(Dataset[Pack | LadingError]):
             self.samples.policy.rest()
 
     def _build(self, number: int) -> Pack:
+        fills, number = divmod(number, len(self.plan))
         good, failed = self._open(number)
         attempt = 0
         while not good:
@@ -53,11 +58,13 @@ class PackDataset(Dataset[Pack | LadingError]):
                     where=f"pack {number}",
                 )
             good, _ = self._open(self._replacement(number, attempt))
-        if attempt:
+        if attempt and not self._validation:
             keys = tuple(sample.document.key for sample in good)
             failed = [replace(entry, by=keys) for entry in failed]
         border = self.samples.facts
-        return build_pack(good, fields=border.family.table, three_way=border.three_way, number=number, dropped=failed)
+        told = () if fills else failed  # of a pack that fills the last step, they are told where it counts
+        pack = build_pack(good, fields=border.family.table, three_way=border.three_way, number=number, dropped=told)
+        return without_labels(pack) if fills or (attempt and self._validation) else pack
 
     def _open(self, number: int) -> tuple[list[Encoded], list[Dropped]]:
         members = self.plan.pack(number)

@@ -10,7 +10,7 @@ It is given its samples: it chooses none, tokenises nothing and tries nothing ag
 """
 
 from lading.packing.batch import collate_packs, collate_samples
-from lading.packing.pack import append_untrained, build_pack
+from lading.packing.pack import append_untrained, build_pack, without_labels
 from lading.packing.positions import document_positions, pack_positions
 from lading.packing.trained import trained_only
 
@@ -22,4 +22,5 @@ __all__ = [
     "document_positions",
     "pack_positions",
     "trained_only",
+    "without_labels",
 ]

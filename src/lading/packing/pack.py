@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 import torch
@@ -13,6 +14,9 @@ from lading.fields import IGNORE_INDEX, Field
 from lading.packing.positions import ThreeWay, pack_positions
 from lading.records import Dropped, Encoded, Pack
 from lading.tensors import join, shift
+
+UNCOUNTED: Final = -1
+"""The number of a document that is none of the corpus, or does not count as one: a ledger passes it over."""
 
 
 def build_pack(
@@ -34,6 +38,13 @@ def build_pack(
     tensors["position_ids"] = pack_positions(documents, three_way)
     tensors["document_ids"] = torch.from_numpy(np.repeat(np.arange(1, len(documents) + 1), lengths))
     return Pack(number=number, documents=documents, tensors=tensors, dropped=tuple(dropped))
+
+
+def without_labels(pack: Pack) -> Pack:
+    """The pack with nothing to be trained on, its documents counted as none of the corpus."""
+    documents = tuple(replace(own, key=replace(own.key, index=UNCOUNTED)) for own in pack.documents)
+    labels = torch.full_like(pack.tensors["labels"], IGNORE_INDEX)
+    return replace(pack, documents=documents, tensors={**pack.tensors, "labels": labels})
 
 
 def append_untrained(
