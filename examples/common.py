@@ -16,7 +16,7 @@ from transformers import AutoModelForImageTextToText
 import lading
 
 
-def arguments(about: str | None, out: str) -> argparse.Namespace:
+def arguments(about: str | None, out: str, *, evaluates: bool = False) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--meta", type=Path, help="your corpus: a meta.json, .json or .jsonl; without, one is made")
     parser.add_argument("--processor", default="toy:qwen2_5_vl", help="a folder or a hub id")
@@ -27,6 +27,8 @@ def arguments(about: str | None, out: str) -> argparse.Namespace:
     parser.add_argument("--stop-after", type=int, help="the last step to take, if not all of them")
     parser.add_argument("--out", type=Path, default=Path(out), help="where checkpoints go")
     parser.add_argument("--resume", type=Path, help="the checkpoint to carry on from: step-N in --out")
+    if evaluates:
+        parser.add_argument("--eval", nargs="?", const=True, help="your validation set; without a name, one is made")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     return args
@@ -44,15 +46,23 @@ def join_ranks() -> torch.device:
 
 
 def corpus(args: argparse.Namespace) -> Path:
-    """Yours, or one that the first rank makes while the others wait."""
-    if args.meta is not None:
-        return Path(args.meta)
+    """Yours, or one that is made."""
+    return _made(args.out / "corpus", samples=120) if args.meta is None else Path(args.meta)
+
+
+def held_out(args: argparse.Namespace) -> Path:
+    """The validation set: yours, or one that is made."""
+    return _made(args.out / "held-out", samples=30, seed=1) if args.eval is True else Path(args.eval)
+
+
+def _made(folder: Path, *, samples: int, seed: int = 0) -> Path:
+    """A corpus that the first rank makes while the others wait."""
     ranks = distributed.is_initialized()
     if not ranks or distributed.get_rank() == 0:
-        lading.toy.write_corpus(args.out / "corpus")
+        lading.toy.write_corpus(folder, samples=samples, seed=seed)
     if ranks:
         distributed.barrier()
-    return Path(args.out / "corpus" / "meta.json")
+    return folder / "meta.json"
 
 
 def model(folder: str | Path | None) -> Any:

@@ -1,18 +1,17 @@
 """The Hugging Face Trainer on packs.
 
-python examples/hf_trainer.py [--meta META --processor PROCESSOR --model MODEL]
+python examples/hf_trainer.py [--meta META --processor PROCESSOR --model MODEL] [--eval [META]]
 torchrun --nproc-per-node 2 examples/hf_trainer.py … --resume hf-trainer-out/checkpoint-8
 """
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import common
 import torch
 from torch.utils.data import DataLoader, IterableDataset
-from transformers import Trainer, TrainerCallback, TrainingArguments
+from transformers import EvalPrediction, Trainer, TrainerCallback, TrainingArguments
 
 import lading
 
@@ -26,7 +25,7 @@ class Packs(IterableDataset[lading.Batch | None]):
     def __len__(self) -> int:
         return len(self.loader)
 
-    def __iter__(self) -> Iterator[lading.Batch | None]:
+    def __iter__(self) -> Any:
         if self.loader.resumes_at == len(self.loader):
             self.loader.set_epoch(self.loader.config.epoch + 1)
         yield from [None] * self.loader.resumes_at
@@ -43,21 +42,31 @@ class PackTrainer(Trainer):
     def get_train_dataloader(self) -> DataLoader[lading.Batch | None]:
         return DataLoader(self.train_dataset, batch_size=None)  # batches as they come, each rank its own
 
+    def get_eval_dataloader(self, eval_dataset: Any = None) -> DataLoader[lading.Batch | None]:
+        return DataLoader(self.eval_dataset if eval_dataset is None else eval_dataset, batch_size=None)
+
     def _prepare_inputs(self, inputs: lading.Batch) -> dict[str, Any]:
         return dict(inputs.to(self.args.device))
 
+    def prediction_step(self, model: Any, inputs: lading.Batch, *rest: Any, **options: Any) -> tuple[Any, ...]:
+        with torch.no_grad(), self.compute_loss_context_manager():
+            loss = model(**self._prepare_inputs(inputs), num_items_in_batch=1).loss  # a sum
+        return None, loss.reshape(1), torch.tensor([inputs.label_tokens], device=loss.device)
+
+
+def mean_over_labels(found: EvalPrediction) -> dict[str, float]:
+    """`eval_loss`, of all batches of all ranks. The Trainer's own would be a mean of the batches' means."""
+    return {"loss": float(found.predictions.sum(dtype="float64") / found.label_ids.sum())}
+
 
 class SaveCursor(TrainerCallback):
-    def __init__(self, loader: lading.Loader) -> None:
-        self.loader = loader
-
-    def on_save(self, args: TrainingArguments, state: Any, control: Any, **rest: Any) -> None:
-        folder = Path(args.output_dir, f"checkpoint-{state.global_step}")
-        (folder / f"loader-{args.process_index}.json").write_text(json.dumps(self.loader.state_dict()))
+    def on_save(self, args: TrainingArguments, state: Any, control: Any, train_dataloader: Any, **rest: Any) -> None:
+        file = Path(args.output_dir, f"checkpoint-{state.global_step}", f"loader-{args.process_index}.json")
+        file.write_text(json.dumps(train_dataloader.dataset.loader.state_dict()))
 
 
 def main() -> None:
-    own = common.arguments(__doc__, out="hf-trainer-out")
+    own = common.arguments(__doc__, out="hf-trainer-out", evaluates=True)
     args = TrainingArguments(  # before the loader: they join the ranks that torchrun announces
         output_dir=str(own.out),
         num_train_epochs=own.epochs,
@@ -66,21 +75,24 @@ def main() -> None:
         learning_rate=1e-3,
         logging_steps=1,
         save_steps=8,
+        eval_strategy="steps" if own.eval else "no",
+        eval_steps=8,
         ddp_find_unused_parameters=False,  # there are none, thanks to placeholder_media
         use_cpu=not torch.cuda.is_available(),
         report_to=[],
         disable_tqdm=True,
     )
-    loader = lading.Loader(common.corpus(own), own.processor, pack_size=own.pack_size, placeholder_media=True)
+    options = {"pack_size": own.pack_size, "placeholder_media": True}
+    loader = lading.Loader(common.corpus(own), own.processor, **options)
+    held_out = own.eval and Packs(lading.Loader(common.held_out(own), own.processor, validation=True, **options))
     if own.resume:
         loader.load_state_dict([json.loads(file.read_text()) for file in sorted(own.resume.glob("loader-*.json"))])
     # From the checkpoint, if there is one: the Trainer may not find its weights (see docs/trainers/hf-trainer.md).
     model = common.model(own.resume or own.model)
-    trainer = PackTrainer(model, args, train_dataset=Packs(loader), callbacks=[SaveCursor(loader)])
+    data = {"train_dataset": Packs(loader), "eval_dataset": held_out, "compute_metrics": mean_over_labels}
+    trainer = PackTrainer(model, args, **data, callbacks=[SaveCursor()])
     trainer.train(resume_from_checkpoint=own.resume and str(own.resume))
-    ledger = loader.merged_ledger()  # every rank must call it
-    if trainer.is_world_process_zero():
-        print(ledger)
+    trainer.accelerator.print(loader.merged_ledger())  # every rank must call it
     trainer.accelerator.end_training()  # leaves the group of ranks; the Trainer does not
 
 
