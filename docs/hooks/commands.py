@@ -25,16 +25,12 @@ KINDS = {int: "N", float: "X", Path: "PATH"}
 
 def page() -> str:
     """Every command with its arguments and options, as Markdown."""
-    from lading.cli.app import app
+    from lading.cli.app import COMMANDS, app, command
 
     group: Any = typer.main.get_command(app)
     sections = [_section(group, ("lading",))]
-    sections += [_section(command, ("lading", name)) for name, command in _each(group)]
+    sections += [_section(command(name), ("lading", name)) for name in COMMANDS]
     return "\n\n".join([INTRODUCTION.strip(), *sections]) + "\n"
-
-
-def _each(group: Any) -> list[tuple[str, Any]]:
-    return list(group.commands.items())
 
 
 def _section(command: Any, path: tuple[str, ...]) -> str:

@@ -4,45 +4,91 @@ from __future__ import annotations
 
 import io
 import sys
-from typing import NoReturn
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Annotated, Any, NoReturn
 
-from lading.cli.count import count
-from lading.cli.demo import demo
-from lading.cli.doctor import doctor
-from lading.cli.families import families
-from lading.cli.inspect import inspect
-from lading.cli.plan import plan
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from lading.cli import clock
 from lading.cli.show import errors
-from lading.cli.speech import Commands, ask
-from lading.cli.verify import verify
+from lading.cli.speech import Quiet, Verbose, speak
+from lading.cli.versions import print_versions
 from lading.errors import LadingError
 
-app = Commands(
+COMMANDS: Mapping[str, str] = {
+    "demo": "Make a corpus, count, plan, pack and train a small model on it.",
+    "count": "Count every sample exactly, reading only media headers, and keep the lengths for `plan` and the loader.",
+    "plan": "Count a corpus exactly and plan its packs, without decoding a pixel.",
+    "doctor": "Find broken, odd and duplicated samples before the GPUs are rented. Exit code 1: there are errors.",
+    "inspect": "Write one HTML file that shows samples, packs, the plan and the ledger; with --terminal, print tokens.",
+    "verify": "Prove that packed = unpacked on your data: tokens, labels, positions, sight, loss. Exit code 1: not so.",
+    "families": "List the model families.",
+}
+"""What each command does, as its own docstring says: the list of commands is shown without importing any."""
+
+
+def command(name: str) -> Any:
+    """A command, from the module of its name."""
+    own = typer.Typer(add_completion=False)
+    own.command(name)(import_module(f"lading.cli.{name}").__dict__[name])
+    return typer.main.get_command(own)
+
+
+class CommandGroup(TyperGroup):
+    """Commands by name; the module of one is imported when it is run."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = {name: TyperCommand(name, help=text) for name, text in COMMANDS.items()}
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that was asked for, and its arguments."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, None if name is None else command(name), rest
+
+
+app = typer.Typer(
     name="lading",
+    cls=CommandGroup,
     help="Conversations with images, video and sound → balanced, packed, resumable training batches.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.callback()(ask)
-app.command()(demo)
-app.command()(count)
-app.command()(plan)
-app.command()(doctor)
-app.command()(inspect)
-app.command()(verify)
-app.command()(families)
 
 
-def main() -> None:
-    """Run the command line."""
+@app.callback()
+def lading(
+    context: typer.Context,
+    verbose: Verbose = 0,
+    quiet: Quiet = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            is_eager=True,
+            callback=print_versions,
+            help="Print the versions of lading, Python, torch and transformers.",
+        ),
+    ] = False,
+) -> None:
+    """What stands before the command's name holds too: `lading -v plan …`."""
+    clock.begin(context.obj)
+    if not (verbose or quiet):
+        speak(context, 0)
+
+
+def main(began: float | None = None) -> None:
+    """Run the command line, which began at this time (`time.monotonic`), or now."""
     for stream in (sys.stdout, sys.stderr):
         # A name in a corpus may hold half a character, or one that a terminal lacks: it is shown as its escape.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        app()
+        app(obj=began)
     except LadingError as error:
         _say(type(error).__name__, str(error))
     except OSError as error:

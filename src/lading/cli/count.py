@@ -5,23 +5,22 @@ from __future__ import annotations
 import time
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 from rich.table import Table
 
+from lading.cli.clock import took
 from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, formats, opened, print_formats
 from lading.cli.show import check_writable, console, print_json, remark
-from lading.encode import Encoder
+from lading.cli.speech import Quiet, Verbose
 from lading.errors import ConfigError
-from lading.lengths import Count, Counting
-from lading.lengths.annotated_copy import META, write_annotated
-from lading.loader import Samples
-from lading.loader.config import DECODE_SECONDS
+from lading.progress import task
 from lading.records import COLUMNS, LengthTable
-from lading.samples.skip import SkipPolicy
-from lading.workers.watchdog import Watchdog
+
+if TYPE_CHECKING:
+    from lading.lengths import Count
 
 SHOWN = 5
 """Dropped samples that are printed by name."""
@@ -48,8 +47,19 @@ def count(
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad sample.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    verbose: Verbose = 0,
+    quiet: Quiet = False,
 ) -> None:
     """Count every sample exactly, reading only media headers, and keep the lengths for `plan` and the loader."""
+    with task("starting"):
+        from lading.encode import Encoder
+        from lading.lengths import Counting
+        from lading.lengths.annotated_copy import META, write_annotated
+        from lading.loader import Samples
+        from lading.loader.config import DECODE_SECONDS
+        from lading.samples.skip import SkipPolicy
+        from lading.workers.watchdog import Watchdog
+
     if annotate is not None and (annotate / META).resolve() == meta.resolve():
         found = f"a copy whose {META} would take the place of {meta}"
         raise ConfigError(found=found, wanted="a folder of its own", consequence="nothing was counted")
@@ -76,8 +86,9 @@ def count(
         remark(f"dropped {entry.key.where}: {entry.detail}")
     if len(dropped) > SHOWN:
         remark(f"… and {len(dropped) - SHOWN:,} more; lading plan --ledger FILE names them all")
-    folders = sorted({str(folder.parent) for folder in counted.folders if folder is not None})
-    console.print(_table(said, folders))
+    console.print(_table(said))
+    for line in _remarks(said):
+        console.print(line, style="dim", markup=False, soft_wrap=True)
 
 
 def _summary(counted: Count, seconds: float) -> dict[str, Any]:
@@ -103,7 +114,7 @@ def _totals(table: LengthTable, own: Any) -> dict[str, int]:
     }
 
 
-def _table(said: dict[str, Any], folders: list[str]) -> Table:
+def _table(said: dict[str, Any]) -> Table:
     table = Table(title="Lengths", title_justify="left", title_style="bold", header_style="dim")
     for name in ("source", "samples", "tokens", "trained on", "of media", "dropped", "counted", "kept"):
         table.add_column(name, justify="left" if name == "source" else "right")
@@ -111,16 +122,22 @@ def _table(said: dict[str, Any], folders: list[str]) -> Table:
         table.add_row(source, *_cells(own))
     table.add_section()
     table.add_row("all", *_cells(said["total"]), style="bold")
+    return table
+
+
+def _remarks(said: dict[str, Any]) -> list[str]:
+    """Lines below the table: not of it, since paths are longer than it is wide."""
     total = said["total"]
     shown = {"images": "images", "videos": "clips", "frames": "frames of clips", "audios": "sounds"}
     media = ", ".join(f"{total[name]:,} {word}" for name, word in shown.items() if total[name])
-    rate = f"{said['samples_per_second']:,.0f} samples counted a second, {said['seconds']:.1f} s"
-    where = [f"kept in {', '.join(folders) or 'no folder'}"]
-    if "annotated" in said:
-        where.append(f"rows with their counts: {said['annotated']}")
-    table.caption = "\n".join([*([media] if media else []), rate, *where])
-    table.caption_justify = "left"
-    return table
+    rate = f"{said['samples_per_second']:,.0f} samples counted a second, in {said['seconds']:.1f} s"
+    folders = sorted({str(Path(own["folder"]).parent) for own in said["sources"].values() if own["folder"]})
+    lines = [
+        *([media] if media else []),
+        f"{rate}; took {took():.1f} s",
+        f"kept in {', '.join(folders) or 'no folder'}",
+    ]
+    return [*lines, f"rows with their counts: {said['annotated']}"] if "annotated" in said else lines
 
 
 def _cells(own: dict[str, int]) -> list[str]:

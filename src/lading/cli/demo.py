@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from lading.cli.clock import took
 from lading.cli.show import console, ledger_table, plan_table, print_json, two_columns
-from lading.plan import make_plan, plan_stats
-from lading.plan.file import save_plan
+from lading.cli.speech import Quiet, Verbose
 from lading.progress import task
 
 FAMILY = "qwen2_5_vl"
@@ -28,11 +27,14 @@ def demo(
     pack_size: Annotated[int, typer.Option(help="Tokens in a pack.", min=64)] = 512,
     epochs: Annotated[int, typer.Option(help="Times to go over the corpus.", min=1)] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    verbose: Verbose = 0,
+    quiet: Quiet = False,
 ) -> None:
     """Make a corpus, count, plan, pack and train a small model on it."""
-    from lading import Loader, report, toy
+    with task("starting"):
+        from lading import Loader, make_plan, plan_stats, report, toy
+        from lading.plan.file import save_plan
 
-    started = time.monotonic()
     meta = toy.write_corpus(out / "corpus", samples=samples, faults=True)
     processor = toy.processor(FAMILY)
     loader = Loader(meta, processor, pack_size=pack_size)
@@ -52,7 +54,7 @@ def demo(
         "loss_last": losses[-1],
         "training_steps": len(losses),
         "ledger": loader.ledger.total(),
-        "seconds": time.monotonic() - started,
+        "seconds": took(),
         "written": sorted(path.name for path in out.iterdir()),
     }
     if as_json:

@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
+from lading.cli.clock import took
 from lading.cli.cores import own_cores
 from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, formats, print_formats
 from lading.cli.show import check_writable, console, print_json, two_columns
-from lading.doctor import KINDS, Findings, examine, write_clean
-from lading.doctor.clean import Cleaned, check_copy
-from lading.doctor.opening import open_patient
+from lading.cli.speech import Quiet, Verbose
 from lading.progress import task
 from lading.records import Severity
+
+if TYPE_CHECKING:
+    from lading.doctor import Findings
+    from lading.doctor.clean import Cleaned
 
 COLOURS: Mapping[Severity, str] = {"error": "red", "warning": "yellow", "notice": "cyan"}
 SHOWN = 3
@@ -49,8 +52,15 @@ def doctor(
         typer.Option(help="Write a copy without the bad rows, and the list of these, to this folder.", file_okay=False),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    verbose: Verbose = 0,
+    quiet: Quiet = False,
 ) -> None:
     """Find broken, odd and duplicated samples before the GPUs are rented. Exit code 1: there are errors."""
+    with task("starting"):
+        from lading.doctor import examine, write_clean
+        from lading.doctor.clean import check_copy
+        from lading.doctor.opening import open_patient
+
     patient = open_patient(
         meta, dataset or None, format=format_name, media_dir=media_dir, media_roots=media_roots or None
     )
@@ -92,6 +102,8 @@ def _tell(found: Findings, copy: Cleaned | None, *, as_json: bool) -> None:
 
 def _print_kinds(found: Findings) -> None:
     """Errors before warnings and notices, each kind with what it means and where it was found first."""
+    from lading.doctor import KINDS
+
     for severity, colour in COLOURS.items():
         for kind, count in found.counts.items():
             about = KINDS[kind]
@@ -118,5 +130,5 @@ def _summary(found: Findings, copy: Cleaned | None) -> Table:
     if copy is not None:
         table.add_row("clean copy", escape(f"{copy.meta} ({copy.kept_rows:,} rows)"))
         table.add_row("left out", escape(f"{copy.left_out} ({copy.left_out_rows:,} rows)"))
-    table.add_row("took", f"{found.seconds:.1f} s")
+    table.add_row("took", f"{took():.1f} s")
     return table

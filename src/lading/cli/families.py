@@ -7,16 +7,20 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from lading import toy
 from lading.cli.show import console, print_json
-from lading.families import all_families
-from lading.fields import MEDIA_KINDS
+from lading.cli.speech import Quiet, Verbose
 
 
 def families(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    verbose: Verbose = 0,
+    quiet: Quiet = False,
 ) -> None:
     """List the model families."""
+    from lading import toy
+    from lading.families import all_families
+    from lading.fields import MEDIA_KINDS
+
     found = list(all_families())
     if as_json:
         rows = {

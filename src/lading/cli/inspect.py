@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,26 +9,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lading.cli.clock import took
 from lading.cli.cores import own_cores
 from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, opened, print_formats
 from lading.cli.planned import Algorithm, Epoch, PackSize, PlaceholderMedia, Placing, Seed, TooLong, WorldSize
 from lading.cli.show import check_writable, console, plan_table, print_json, say_nothing_is_left
-from lading.encode import Encoder
-from lading.lengths import count_lengths
-from lading.loader import LoaderConfig, Samples
-from lading.loader.accounts import open_books
-from lading.loader.planning import Planning
-from lading.plan import PlanStats, plan_stats
+from lading.cli.speech import Quiet, Verbose
 from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
 from lading.progress import task
-from lading.samples.skip import SkipPolicy
-from lading.sources import Corpus
-from lading.workers.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from lading.doctor import Findings
+    from lading.loader import LoaderConfig
+    from lading.loader.planning import Planning
+    from lading.plan import PlanStats
     from lading.records import Finding
     from lading.report import Gathered
+    from lading.sources import Corpus
 
 PRINTED = 3
 """Samples that are printed, unless more are asked for."""
@@ -62,9 +58,13 @@ def inspect(
     media_roots: MediaRoots = None,
     dataset: DatasetNames = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    verbose: Verbose = 0,
+    quiet: Quiet = False,
 ) -> None:
     """Write one HTML file that shows samples, packs, the plan and the ledger; with --terminal, print tokens."""
-    from lading import report
+    with task("starting"):
+        from lading import report
+        from lading.loader import LoaderConfig
 
     page = out or (None if terminal else Path("report.html"))
     check_writable(page)
@@ -78,7 +78,6 @@ def inspect(
         too_long=too_long,
         placeholder_media=placeholder_media,
     )
-    started = time.monotonic()
     corpus = opened(meta, format_name, media_dir, media_roots, dataset)
     planning = _planning(corpus, processor, family, config)
     if not as_json:
@@ -86,7 +85,7 @@ def inspect(
     limit = samples or (PRINTED if terminal and not out else report.LIMIT)
     look = _look(meta, planning, config, limit=limit, examined=examined)
     size = look.write(page, title=f"lading · {meta.name}") if page is not None else 0
-    seconds = time.monotonic() - started
+    seconds = took()
     if as_json:
         print_json({**look.summary(), "out": page and str(page), "bytes": size, "seconds": seconds})
     else:
@@ -132,6 +131,8 @@ class _Look:
 
 def _look(meta: Path, planning: Planning, config: LoaderConfig, *, limit: int, examined: bool) -> _Look:
     from lading import report
+    from lading.loader.accounts import open_books
+    from lading.plan import plan_stats
 
     plan, lengths = planning.plan(config, config.epoch), planning.lengths
     found = _examine(meta, planning, config) if examined else None
@@ -144,6 +145,13 @@ def _look(meta: Path, planning: Planning, config: LoaderConfig, *, limit: int, e
 
 
 def _planning(corpus: Corpus, processor: str, family: str | None, config: LoaderConfig) -> Planning:
+    from lading.encode import Encoder
+    from lading.lengths import count_lengths
+    from lading.loader import Samples
+    from lading.loader.planning import Planning
+    from lading.samples.skip import SkipPolicy
+    from lading.workers.watchdog import Watchdog
+
     encoder = Encoder.of(processor, family)
     policy = SkipPolicy(watchdog=Watchdog(config.decode_seconds))
     samples = Samples(corpus=corpus, encoder=encoder, policy=policy)

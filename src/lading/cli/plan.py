@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lading.cli.clock import took
 from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, formats, opened, print_formats
 from lading.cli.planned import Algorithm, Epoch, PackSize, PlaceholderMedia, Placing, Seed, TooLong, WorldSize
 from lading.cli.show import check_writable, console, plan_table, print_json, remark, say_nothing_is_left
-from lading.encode import Encoder
-from lading.ledger import Ledger
-from lading.lengths import count_lengths
-from lading.loader import LoaderConfig, Samples
-from lading.loader.accounts import open_books
-from lading.loader.planning import Planning
-from lading.plan import plan_stats
-from lading.plan.file import save_plan
+from lading.cli.speech import Quiet, Verbose
 from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
 from lading.progress import task
-from lading.samples.skip import SkipPolicy
-from lading.workers.watchdog import Watchdog
+
+if TYPE_CHECKING:
+    from lading.ledger import Ledger
 
 SHOWN = 5
 """Dropped and truncated samples that are printed by name; the ledger has all of them."""
@@ -53,8 +47,21 @@ def plan(
     placeholder_media: PlaceholderMedia = False,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad sample.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    verbose: Verbose = 0,
+    quiet: Quiet = False,
 ) -> None:
     """Count a corpus exactly and plan its packs, without decoding a pixel."""
+    with task("starting"):
+        from lading.encode import Encoder
+        from lading.lengths import count_lengths
+        from lading.loader import LoaderConfig, Samples
+        from lading.loader.accounts import open_books
+        from lading.loader.planning import Planning
+        from lading.plan import plan_stats
+        from lading.plan.file import save_plan
+        from lading.samples.skip import SkipPolicy
+        from lading.workers.watchdog import Watchdog
+
     config = LoaderConfig.of(
         pack_size=pack_size,
         world_size=world_size,
@@ -67,7 +74,6 @@ def plan(
         strict=strict,
     )
     check_writable(out, ledger)
-    started = time.monotonic()
     encoder = Encoder.of(processor, family)
     corpus = opened(meta, format_name, media_dir, media_roots, dataset)
     samples = Samples(
@@ -88,7 +94,7 @@ def plan(
         print_json({"family": samples.facts.family.name, "formats": formats(corpus, samples.layouts), **asdict(stats)})
     else:
         _print_by_name(books)
-        console.print(plan_table(stats, seconds=time.monotonic() - started))
+        console.print(plan_table(stats, seconds=took()))
     if not stats.packs:
         say_nothing_is_left()
         raise typer.Exit(1)

@@ -8,7 +8,7 @@ import typer
 
 from lading.plan.knapsack import ALGORITHMS
 from lading.plan.order import PLACINGS
-from lading.samples.truncation import TOO_LONG
+from lading.records import TOO_LONG
 
 PackSize = Annotated[int, typer.Option("--pack-size", help="Tokens in a pack.")]
 WorldSize = Annotated[int, typer.Option("--world-size", help="Ranks that train together.")]

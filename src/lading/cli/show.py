@@ -8,17 +8,41 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions
 from rich.table import Table
 
 from lading.errors import ConfigError
-from lading.ledger import Ledger, SourceTotals
-from lading.plan import PlanStats
 
-console = Console(highlight=False)
-errors = Console(stderr=True, highlight=False)
+if TYPE_CHECKING:
+    from lading.ledger import Ledger, SourceTotals
+    from lading.plan import PlanStats
+
+WIDE = 100_000
+"""Columns of a stream that is no terminal: as many as anything needs."""
+
+
+def on_a_terminal(console: Console) -> bool:
+    """Whether somebody looks at what is printed; that colours are forced (FORCE_COLOR) makes a pipe no terminal."""
+    return console.file.isatty()
+
+
+class UnwrappedConsole(Console):
+    """A console that wraps lines on a terminal only: in a file or a pipe, a path that is broken in two is none."""
+
+    @property
+    def size(self) -> ConsoleDimensions:
+        """Columns and lines."""
+        return super().size if on_a_terminal(self) else ConsoleDimensions(WIDE, super().size.height)
+
+    @size.setter
+    def size(self, new: tuple[int, int]) -> None:
+        Console.size.fset(self, new)  # type: ignore[attr-defined]  # a property's
+
+
+console = UnwrappedConsole(highlight=False)
+errors = UnwrappedConsole(stderr=True, highlight=False)
 
 
 def check_writable(*paths: Path | None) -> None:

@@ -8,10 +8,13 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from lading.cli.clock import took
 from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, opened, print_formats
 from lading.cli.show import console, errors, print_json, two_columns
+from lading.cli.speech import Quiet, Verbose
 from lading.errors import UnknownName
 from lading.family import ATTENTIONS
+from lading.progress import task
 
 SHOWN = 8
 """Differences that are printed by name; `--json` has all of them."""
@@ -33,10 +36,13 @@ def verify(
     dataset: DatasetNames = None,
     tolerance: Annotated[float | None, typer.Option(help="Largest difference of a loss that is none.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    verbose: Verbose = 0,
+    quiet: Quiet = False,
 ) -> None:
-    """Prove that packed = unpacked on your data: tokens, labels, positions, sight, loss. Exit code 1: it is not."""
-    from lading.samples.layouts import source_layouts
-    from lading.verify import verify as check
+    """Prove that packed = unpacked on your data: tokens, labels, positions, sight, loss. Exit code 1: not so."""
+    with task("starting"):
+        from lading.samples.layouts import source_layouts
+        from lading.verify import verify as check
 
     if attention not in ATTENTIONS:
         raise UnknownName(kind="attention", name=attention, known=ATTENTIONS, where="verify")
@@ -84,5 +90,6 @@ def _table(found: Any) -> Table:
     table.add_row("dropped", reasons or "0")
     for what, count in found.not_run.items():
         table.add_row("not compared", f"{count:,} documents: {what}")
-    table.add_row("with", f"{found.family}, {found.model} model, attention by {found.attention}, {found.seconds:.1f} s")
+    table.add_row("with", f"{found.family}, {found.model} model, attention by {found.attention}")
+    table.add_row("took", f"{took():.1f} s")
     return table

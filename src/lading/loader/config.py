@@ -11,7 +11,7 @@ from lading.family import ATTENTIONS, PIXELS, Attention, Pixels
 from lading.plan.knapsack import ALGORITHMS
 from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
 from lading.plan.order import PLACINGS
-from lading.samples.truncation import TOO_LONG, TooLong
+from lading.records import TOO_LONG, TooLong
 
 LEAST: Final = {
     "pack_size": 1,

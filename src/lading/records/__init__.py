@@ -10,7 +10,7 @@ from lading.records.batches import Batch, Document, Encoded, Microbatch, Pack
 from lading.records.findings import Finding, Severity
 from lading.records.lengths import COLUMNS, Dropped, Length, LengthTable, Truncated, column_type
 from lading.records.media import AudioSize, Footprint, ImageSize, MediumSpan, PixelScale, Size, VideoSize
-from lading.records.plans import COSTS, TYPICAL_WORK, PackPlan, Work
+from lading.records.plans import COSTS, TOO_LONG, TYPICAL_WORK, PackPlan, TooLong, Work
 from lading.records.samples import (
     Conversation,
     Cut,
@@ -27,6 +27,7 @@ from lading.records.samples import (
 __all__ = [
     "COLUMNS",
     "COSTS",
+    "TOO_LONG",
     "TYPICAL_WORK",
     "AudioSize",
     "Batch",
@@ -55,6 +56,7 @@ __all__ = [
     "Severity",
     "Size",
     "TextPart",
+    "TooLong",
     "Truncated",
     "VideoSize",
     "Work",

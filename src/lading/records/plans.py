@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,10 @@ class Work:
 
 TYPICAL_WORK = Work(token=1.4e10, pair=2.1e5, patch=1.3e9, patch_pair=2.0e4)
 """A model of seven billion parameters with a vision tower of six hundred million, where no family says better."""
+
+TooLong = Literal["drop", "truncate"]
+TOO_LONG: tuple[TooLong, ...] = get_args(TooLong)
+"""What becomes of a sample longer than a pack."""
 
 COSTS = ("language", "attention", "vision")
 """What a pack costs, in the order of the columns of `PackPlan.costs`."""

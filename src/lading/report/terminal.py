@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import RenderableType
+from rich.constrain import Constrain
 from rich.rule import Rule
 from rich.text import Text
 
@@ -16,6 +17,8 @@ from lading.report.records import Gathered, TokensView
 TRAINED = ("#06210f on #7fd6a0", "#06210f on #5cc083")
 """In turn, so that one token can be told from the next."""
 GIVEN = ("#c9ced2 on #2b3036", "#c9ced2 on #3b4249")
+LINE = 80
+"""Columns of the line above a sample; a file or a pipe has no width that it could fill."""
 MEDIUM = "#1c1038 on #b9a0ee"
 
 
@@ -29,11 +32,8 @@ def terminal(
         index = view.key.index
         tokens, labels = int(lengths.tokens[index]), int(lengths.label_tokens[index])
         counted = f"{tokens:,} tokens, {labels:,} trained on" if tokens else "not counted"
-        yield Rule(
-            Text(f"{_short(view.key.where)}  {view.key.source} #{index}  {counted}", style="bold"),
-            align="left",
-            style="dim",
-        )
+        title = Text(f"{_short(view.key.where)}  {view.key.source} #{index}  {counted}", style="bold")
+        yield Constrain(Rule(title, align="left", style="dim"), max(LINE, title.cell_len + 2))
         for finding in found.get(index, []):
             colour = "red" if finding.severity == "error" else "yellow"
             yield Text(f"{finding.kind}: {finding.detail}", style=colour)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, replace
 from operator import attrgetter
-from typing import Literal, get_args
 
 import numpy as np
 
@@ -19,13 +18,9 @@ from lading.conversation import cuts
 from lading.encode import Outline
 from lading.errors import Reason, SkipSample
 from lading.progress import task
-from lading.records import COLUMNS, Cut, Dropped, Length, LengthTable, Truncated
+from lading.records import COLUMNS, Cut, Dropped, Length, LengthTable, TooLong, Truncated
 from lading.samples.samples import Samples
 from lading.samples.skip import SkipPolicy
-
-TooLong = Literal["drop", "truncate"]
-TOO_LONG: tuple[TooLong, ...] = get_args(TooLong)
-"""What becomes of a sample longer than a pack."""
 
 SLACK = 64
 """A template may write an answer shorter when it is the last one (by the frame of an empty thought, say), but not by
