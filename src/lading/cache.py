@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from lading.addresses import refuse_writing_to_address
+
 BESIDE = ".lading"
 """The folder beside a data file."""
 
@@ -25,6 +27,7 @@ def cache_folders(data_file: Path) -> tuple[Path, ...]:
     """
     chosen = os.environ.get("LADING_CACHE")
     if chosen:
+        refuse_writing_to_address(chosen)
         return (Path(chosen),)
     beside = data_file.absolute().parent / BESIDE
     if _may_write(beside if beside.is_dir() else beside.parent):
@@ -44,6 +47,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     ...     early, (Path(folder) / "notes").read_bytes()
     (False, b'whole')
     """
+    refuse_writing_to_address(path)
     if path.exists() and not path.is_file():
         # A pipe or a device: something reads from it, or from nowhere else.
         with path.open("wb") as file:

@@ -69,7 +69,7 @@ def test_it_is_ignored(folder: Path, row: dict[str, Any], plain: dict[str, Any])
 
 @pytest.mark.parametrize("address", ["s3://bucket/a", "gs://bucket/a", "hf://datasets/a/b/a", "https://a.b/a"])
 def test_an_address_is_refused(folder: Path, address: str) -> None:
-    with pytest.raises(lading.CorpusError, match="found no file"):
+    with pytest.raises(lading.ConfigError, match=rf"address {address}.jsonl; wanted a corpus on a local disk"):
         lading.Loader(f"{address}.jsonl", TOY, pack_size=512)
     with pytest.raises(lading.CorpusError, match="unsupported_media 1"):
         batch_of(folder, {**TALK, "images": [f"{address}.png"]})

@@ -11,8 +11,19 @@ import numpy as np
 import typer
 from rich.table import Table
 
+from lading.addresses import refuse_writing_to_address
 from lading.cli.clock import took
-from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, formats, opened, print_formats
+from lading.cli.data import (
+    DatasetNames,
+    FormatName,
+    MediaFolder,
+    MediaRoots,
+    Meta,
+    Processor,
+    formats,
+    opened,
+    print_formats,
+)
 from lading.cli.show import check_writable, console, print_json, remark
 from lading.cli.speech import Quiet, Verbose
 from lading.errors import ConfigError
@@ -27,10 +38,8 @@ SHOWN = 5
 
 
 def count(
-    meta: Annotated[
-        Path, typer.Argument(help="A meta .json; conversations in .jsonl, .json or .parquet; or a folder.")
-    ],
-    processor: Annotated[str, typer.Option(help="A processor folder, a hub id, or toy:NAME.")],
+    meta: Meta,
+    processor: Processor,
     out: Annotated[
         Path | None, typer.Option(help="Keep lengths in this folder, not beside the data.", file_okay=False)
     ] = None,
@@ -63,6 +72,7 @@ def count(
     if annotate is not None and (annotate / META).resolve() == meta.resolve():
         found = f"a copy whose {META} would take the place of {meta}"
         raise ConfigError(found=found, wanted="a folder of its own", consequence="nothing was counted")
+    refuse_writing_to_address(out or ".")
     check_writable(annotate / "rows" if annotate is not None else None)
     encoder = Encoder.of(processor, family)
     corpus = opened(meta, format_name, media_dir, media_roots, dataset)

@@ -7,10 +7,35 @@ from typing import Annotated
 
 import typer
 
+from lading.addresses import refuse_address
 from lading.cli.show import remark
 from lading.conversation import FORMATS, Layout
 from lading.sources import Corpus, open_corpus
+from lading.sources.corpus import refuse_what_is_no_path
 
+
+def _checked_corpus(path: Path) -> Path:
+    # Before torch is loaded: whoever gives an address need not wait for it.
+    refuse_what_is_no_path(path)
+    return path
+
+
+def checked_processor(name: str | None) -> str | None:
+    """The name of a processor that is no address."""
+    if name is not None:
+        refuse_address(name, wanted="a processor")
+    return name
+
+
+Meta = Annotated[
+    Path,
+    typer.Argument(
+        help="A meta .json; conversations in .jsonl, .json or .parquet; or a folder.", callback=_checked_corpus
+    ),
+]
+Processor = Annotated[
+    str, typer.Option("--processor", help="A processor folder, a hub id, or toy:NAME.", callback=checked_processor)
+]
 FormatName = Annotated[
     str | None,
     typer.Option("--format", help="Read rows as one of: " + ", ".join(FORMATS) + ". Without it, by their first rows."),

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from lading.cli.clock import took
-from lading.cli.show import console, ledger_table, plan_table, print_json, two_columns
+from lading.cli.show import check_writable, console, ledger_table, plan_table, print_json, two_columns
 from lading.cli.speech import Quiet, Verbose
 from lading.progress import task
 
@@ -35,6 +35,7 @@ def demo(
         from lading import Loader, make_plan, plan_stats, report, toy
         from lading.plan.file import save_plan
 
+    check_writable(out / "corpus")
     meta = toy.write_corpus(out / "corpus", samples=samples, faults=True)
     processor = toy.processor(FAMILY)
     loader = Loader(meta, processor, pack_size=pack_size)

@@ -13,7 +13,16 @@ from rich.table import Table
 
 from lading.cli.clock import took
 from lading.cli.cores import own_cores
-from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, formats, print_formats
+from lading.cli.data import (
+    DatasetNames,
+    FormatName,
+    MediaFolder,
+    MediaRoots,
+    Meta,
+    checked_processor,
+    formats,
+    print_formats,
+)
 from lading.cli.show import check_writable, console, print_json, two_columns
 from lading.cli.speech import Quiet, Verbose
 from lading.progress import task
@@ -29,11 +38,12 @@ SHOWN = 3
 
 
 def doctor(
-    meta: Annotated[
-        Path, typer.Argument(help="A meta .json; conversations in .jsonl, .json or .parquet; or a folder.")
-    ],
+    meta: Meta,
     processor: Annotated[
-        str | None, typer.Option(help="A processor folder, a hub id, or toy:NAME: check tokens and labels, too.")
+        str | None,
+        typer.Option(
+            help="A processor folder, a hub id, or toy:NAME: check tokens and labels, too.", callback=checked_processor
+        ),
     ] = None,
     pack_size: Annotated[int | None, typer.Option(help="Tokens in a pack: find what is longer.", min=1)] = None,
     family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,

@@ -11,7 +11,7 @@ import typer
 
 from lading.cli.clock import took
 from lading.cli.cores import own_cores
-from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, opened, print_formats
+from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, Meta, Processor, opened, print_formats
 from lading.cli.planned import Algorithm, Epoch, PackSize, PlaceholderMedia, Placing, Seed, TooLong, WorldSize
 from lading.cli.show import check_writable, console, plan_table, print_json, say_nothing_is_left
 from lading.cli.speech import Quiet, Verbose
@@ -32,10 +32,8 @@ PRINTED = 3
 
 
 def inspect(
-    meta: Annotated[
-        Path, typer.Argument(help="A meta .json; conversations in .jsonl, .json or .parquet; or a folder.")
-    ],
-    processor: Annotated[str, typer.Option(help="A processor folder, a hub id, or toy:NAME.")],
+    meta: Meta,
+    processor: Processor,
     pack_size: PackSize = 4096,
     samples: Annotated[
         int | None, typer.Option(help="Samples to show, dropped ones among them (200; 3 in the terminal).", min=1)

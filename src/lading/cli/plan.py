@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lading.cli.clock import took
-from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, formats, opened, print_formats
+from lading.cli.data import (
+    DatasetNames,
+    FormatName,
+    MediaFolder,
+    MediaRoots,
+    Meta,
+    Processor,
+    formats,
+    opened,
+    print_formats,
+)
 from lading.cli.planned import Algorithm, Epoch, PackSize, PlaceholderMedia, Placing, Seed, TooLong, WorldSize
 from lading.cli.show import check_writable, console, plan_table, print_json, remark, say_nothing_is_left
 from lading.cli.speech import Quiet, Verbose
@@ -24,10 +34,8 @@ SHOWN = 5
 
 
 def plan(
-    meta: Annotated[
-        Path, typer.Argument(help="A meta .json; conversations in .jsonl, .json or .parquet; or a folder.")
-    ],
-    processor: Annotated[str, typer.Option(help="A processor folder, a hub id, or toy:NAME.")],
+    meta: Meta,
+    processor: Processor,
     pack_size: PackSize,
     world_size: WorldSize = 1,
     seed: Seed = 0,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console, ConsoleDimensions
 from rich.table import Table
 
+from lading.addresses import refuse_writing_to_address
 from lading.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ errors = UnwrappedConsole(stderr=True, highlight=False)
 def check_writable(*paths: Path | None) -> None:
     """Refuse a place that cannot be written to before any work is done for it."""
     for path in paths:
+        if path is not None:
+            refuse_writing_to_address(path)
         folder = path.parent if path is not None else None
         try:
             if folder is not None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from lading.cli.clock import took
-from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, opened, print_formats
+from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, Meta, Processor, opened, print_formats
 from lading.cli.show import console, errors, print_json, two_columns
 from lading.cli.speech import Quiet, Verbose
 from lading.errors import UnknownName
@@ -21,10 +20,8 @@ SHOWN = 8
 
 
 def verify(
-    meta: Annotated[
-        Path, typer.Argument(help="A meta .json; conversations in .jsonl, .json or .parquet; or a folder.")
-    ],
-    processor: Annotated[str, typer.Option(help="A processor folder, a hub id, or toy:NAME.")],
+    meta: Meta,
+    processor: Processor,
     pack_size: Annotated[int, typer.Option(help="Tokens in a pack.")],
     limit: Annotated[int, typer.Option(help="Samples to look at, spread over the corpus.", min=1)] = 64,
     model: Annotated[str, typer.Option(help="small: made on the spot; or a model folder or hub id.")] = "small",

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from lading.addresses import refuse_writing_to_address
 from lading.cache import replacing
 from lading.conversation import Layout
 from lading.doctor.findings import Findings, left_out_for
@@ -47,6 +48,7 @@ class Cleaned:
 
 def check_copy(patient: Patient, folder: Path) -> None:
     """Refuse what no copy can be written of, and a folder in which something stands already."""
+    refuse_writing_to_address(folder)
     refuse_locked(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(

@@ -15,7 +15,7 @@ from lading.doctor.reading import forgiving_layout
 from lading.errors import CorpusError, LadingError
 from lading.records import Finding, SampleKey
 from lading.sources import Corpus, SourceConfig, open_source, source_configs
-from lading.sources.corpus import Source
+from lading.sources.corpus import Source, refuse_what_is_no_path
 from lading.sources.files import is_locked, make_room, refuse_locked
 
 Positions = NDArray[np.int64]
@@ -63,6 +63,7 @@ def open_patient(
     media_roots: Sequence[str | Path] | None = None,
 ) -> Patient:
     """Open a corpus, file by file. That a meta file asks for what there is not (names, options) is not forgiven."""
+    refuse_what_is_no_path(meta)
     refuse_locked(meta)
     if not meta.exists():
         raise CorpusError(found=f"no file {meta}", wanted="a meta file or a data file", consequence="nothing was read")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lading import families, toy
+from lading.addresses import refuse_address
 from lading.encode.frames import Frames
 from lading.encode.labels import Encoding
 from lading.encode.template import Renderer, generation_finder, has_generation_blocks
@@ -45,6 +46,8 @@ class Border:
 
 def load_processor(name: str | os.PathLike[str] | Any) -> Any:
     """A processor from a folder, a hub id or `toy:NAME`; an object is taken as it is."""
+    if isinstance(name, (str, os.PathLike)):
+        refuse_address(name, wanted="a processor")
     if isinstance(name, os.PathLike):
         name = f"{Path(name).absolute()}"
     if not isinstance(name, str):

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lading.addresses import refuse_writing_to_address
 from lading.cache import Cache, cache_folders
 from lading.conversation import Layout
 from lading.errors import ConfigError, Reason
@@ -173,6 +174,8 @@ class Counting:
     def _store(self, share: Share, facts: dict[str, Any] | None) -> Store | None:
         config = share.source.config
         named = None if self.cache is True or not self.cache else Path(self.cache)
+        if named is not None:
+            refuse_writing_to_address(named)
         # A data set of the hub has no place of its own: its lengths are kept where a folder was named for them.
         if not self.cache or facts is None or not (named or config.file.exists()):
             return None

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
+from lading.addresses import kind_of
 from lading.errors import ABSENT, Reason, SkipSample
 from lading.media.roots import lies_below
 from lading.records import MediaPart
@@ -39,8 +40,8 @@ def readable(part: MediaPart) -> str | io.BytesIO:
             # Fetched, it would be fetched by every worker in every epoch, and be another one tomorrow.
             raise SkipSample(
                 Reason.UNSUPPORTED_MEDIA,
-                found=f"{part.kind} address {name_of(part)}",
-                wanted="a file on disk, or bytes (nothing is fetched: download it first, and give its path)",
+                found=f"{part.kind} at {kind_of(str(reference))} {name_of(part)}",
+                wanted="a file on a local disk, or bytes (nothing is fetched: copy it there first, and give its path)",
             )
         refuse_outside(part)
         _refuse_odd_files(part, reference)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading import plain
+from lading.addresses import refuse_address
 from lading.cache import replacing
 from lading.errors import ConfigError
 from lading.records import PackPlan
@@ -52,6 +53,7 @@ def save_plan(plan: PackPlan, path: str | Path) -> None:
 
 def load_plan(path: str | Path, *, check: bool = False) -> PackPlan:
     """Map a plan that `save_plan` wrote. With `check`, it is read through and compared with its digests."""
+    refuse_address(path, wanted="a plan")
     path = Path(path)
     try:
         header, first = _header(path)

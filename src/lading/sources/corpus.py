@@ -14,8 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from lading.addresses import how_to_read_hub, may_be_hub_id, refuse_address
 from lading.cache import Cache
-from lading.errors import ConfigError, UnknownName
+from lading.errors import ConfigError, CorpusError, UnknownName
 from lading.records import Row, SampleKey
 from lading.sources.elements import begins_array
 from lading.sources.files import make_room, refuse_locked
@@ -36,6 +37,7 @@ KINDS: Mapping[str, type[JsonlFile] | type[JsonArrayFile] | type[ParquetFile]] =
     ".parquet": ParquetFile,
 }
 """How a file is read, by the end of its name."""
+WANTED = f"one ending in {' or '.join(KINDS)}, or the folder of a data set"
 
 
 class RowFile(Protocol):
@@ -142,13 +144,13 @@ def open_corpus(
     """
     if not isinstance(path, (str, Path)):
         return _of_dataset(path, format, media_dir, media_roots)
-    configs = source_configs(Path(path), dataset_names, format=format, media_dir=media_dir, media_roots=media_roots)
+    configs = source_configs(path, dataset_names, format=format, media_dir=media_dir, media_roots=media_roots)
     make_room(config.file for config in configs)
     return Corpus.of([open_source(config, cache=cache) for config in configs])
 
 
 def source_configs(
-    path: Path,
+    path: str | Path,
     dataset_names: Sequence[str] | None = None,
     *,
     format: str | None = None,  # noqa: A002 - what users call it
@@ -156,6 +158,8 @@ def source_configs(
     media_roots: Sequence[str | Path] | None = None,
 ) -> tuple[SourceConfig, ...]:
     """The data sets that a path stands for: those a meta file lists, or the one that it is. None is opened."""
+    refuse_what_is_no_path(path)
+    path = Path(path)
     refuse_locked(path)
     if _is_meta(path):
         configs = read_meta(path, dataset_names)
@@ -165,6 +169,24 @@ def source_configs(
                 raise UnknownName(kind="data set", name=name, known=(path.stem,), where=str(path))
         configs = (SourceConfig(name=path.stem, file=path, media_dir=path if path.is_dir() else path.parent),)
     return tuple(_settled(config, format, media_dir, media_roots) for config in configs)
+
+
+def refuse_what_is_no_path(path: str | Path) -> None:
+    """Refuse an address, or the id of a data set on the hub, where the path of a corpus belongs.
+
+    >>> refuse_what_is_no_path("somebody/scans")
+    Traceback (most recent call last):
+        ...
+    lading.errors.CorpusError: found no file or folder somebody/scans; wanted …; if it is a data set of the hub, …
+    """
+    refuse_address(path, wanted="a corpus")
+    named = Path(path)
+    if named.suffix not in KINDS and may_be_hub_id(path) and not named.exists():
+        raise CorpusError(
+            found=f"no file or folder {path}",
+            wanted=WANTED,
+            consequence=f"if it is a data set of the Hugging Face hub: {how_to_read_hub(str(path))}",
+        )
 
 
 def _is_meta(path: Path) -> bool:
@@ -181,6 +203,8 @@ def _settled(
     media_roots: Sequence[str | Path] | None,
 ) -> SourceConfig:
     """A source's configuration with what the caller says in place of what the meta file does, and absolute paths."""
+    for given in (*([] if media_dir is None else [media_dir]), *(media_roots or ())):
+        refuse_address(given, wanted="a folder of media")
     folder = config.media_dir if media_dir is None else Path(media_dir)
     roots = config.media_roots if media_roots is None else _folders(media_roots)
     return replace(
@@ -244,9 +268,9 @@ def _open_hub(config: SourceConfig) -> RowFile:
 
 def _open_file(path: Path, cache: Cache) -> RowFile:
     if path.suffix not in KINDS:
-        raise ConfigError(
-            found=f"a file named {path.name}", wanted=f"one ending in {' or '.join(KINDS)}, or the folder of a data set"
-        )
+        if not path.suffix and not path.exists():
+            raise CorpusError(found=f"no file or folder {path}", wanted=WANTED, consequence="nothing was read")
+        raise ConfigError(found=f"a file named {path.name}", wanted=WANTED)
     return KINDS[path.suffix](path, cache=cache)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from lading.addresses import refuse_address
 from lading.errors import ConfigError, CorpusError, MissingDependency
 from lading.records import Row, SampleKey
 
@@ -125,6 +126,7 @@ def _opened(library: Any, given: Any, split: str, options: dict[str, Any]) -> An
 
 
 def _loaded(library: Any, path: str, split: str, options: dict[str, Any]) -> Any:
+    refuse_address(path, wanted="a data set")
     folder = Path(path)
     if not folder.exists() and (path.startswith((".", "/", "~")) or path.count("/") > 1):
         # It would be taken for a hub id, and the network asked for it, for minutes.

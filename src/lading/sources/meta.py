@@ -17,6 +17,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
+from lading.addresses import address_of, how_to_copy, hub_id_in, kind_of, may_be_hub_id
 from lading.errors import ConfigError, UnknownName
 from lading.sources.dataset_info import is_dataset_info, translated
 from lading.sources.json_array import load_json
@@ -82,18 +83,19 @@ def read_meta(path: Path, dataset_names: Sequence[str] | None = None) -> tuple[S
         raise ConfigError(found=f"a data set named twice in {list(dataset_names or ())}", wanted="each once")
     if is_dataset_info(path, entries):
         entries = translated(path, entries, dataset_names)
-    problems = [problem for name, entry in entries.items() for problem in _problems(name, entry)]
+    problems = [problem for name, entry in entries.items() for problem in _problems(name, entry, path.parent)]
     if problems:
         raise ConfigError(found="; ".join(problems), consequence="nothing was read", where=str(path))
     chosen = dataset_names or list(entries)
     return tuple(_config(name, entries[name], path.parent) for name in chosen)
 
 
-def _problems(name: str, entry: object) -> list[str]:
+def _problems(name: str, entry: object, folder: Path) -> list[str]:
     if not isinstance(entry, dict):
         return [f"{name}: a {type(entry).__name__} where an object belongs"]
     problems = [] if sum(isinstance(entry.get(place), str) for place in PLACES) == 1 else [_no_place(name, entry)]
     problems += [f"{name}: an empty {place}, where a name belongs" for place in PLACES if entry.get(place) == ""]
+    problems += _no_paths(name, entry, folder)
     problems += _unknown(name, "option", entry, OPTIONS)
     problems += _unknown(name, "column", entry.get("columns", {}), COLUMNS)
     problems += _unknown(name, "tag", entry.get("tags", {}), TAGS)
@@ -107,6 +109,27 @@ def _problems(name: str, entry: object) -> list[str]:
     problems += [f"{name}: {option} {entry[option]!r} where a name belongs" for option in wrong]
     wrong = [option for option in LISTS if option in entry and not _names(entry[option])]
     return [*problems, *(f"{name}: {option} {entry[option]!r} where a list of folders belongs" for option in wrong)]
+
+
+def _no_paths(name: str, entry: Mapping[str, Any], folder: Path) -> list[str]:
+    """Addresses where paths or ids belong, and an id of the hub where a path does."""
+    problems = []
+    roots = entry.get("media_roots")
+    given = [(option, entry.get(option)) for option in (*PLACES, "media_dir")]
+    given += [("media_roots", root) for root in (roots if isinstance(roots, list) else [])]
+    for option, value in given:
+        address = address_of(value) if isinstance(value, str) else ""
+        found, of_data = hub_id_in(address)
+        if found and of_data and option in PLACES:
+            problems.append(f'{name}: {option} {address!r} where "hf_hub_url": "{found}" belongs')
+        elif address:
+            belongs = "an id of the hub" if option == "hf_hub_url" else f"a local path ({how_to_copy(address)})"
+            problems.append(f"{name}: {option} is {kind_of(address)} {address}, where {belongs} belongs")
+    file_name = entry.get("file_name")
+    if isinstance(file_name, str) and may_be_hub_id(file_name) and not (folder / file_name).parent.exists():
+        hint = f'if it is a data set of the hub, write "hf_hub_url": "{file_name}"'
+        problems.append(f"{name}: no file or folder {file_name} beside the meta file; {hint}")
+    return problems
 
 
 def _names(value: object) -> bool:

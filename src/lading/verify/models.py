@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from lading import toy
+from lading.addresses import refuse_address
 from lading.errors import ConfigError
 from lading.family import Family
 from lading.loader import Border
@@ -52,6 +53,7 @@ def loud(model: Any) -> Any:
 
 
 def _real_model(name: str, family: Family) -> Any:
+    refuse_address(name, wanted="a model")
     try:
         model = _model_class(name, family).from_pretrained(name, dtype=torch.float32)
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
