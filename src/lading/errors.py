@@ -2,7 +2,7 @@
 
     LadingError
     ├── ConfigError            what was asked for cannot be done
-    │   ├── UnknownName        an option, family or column that does not exist (with the nearest that does)
+    │   ├── UnknownName        an option, family or column that does not exist (with the one it misspells)
     │   └── MissingDependency  an optional package is needed here; the message says what to install
     ├── CorpusError            a whole file of the corpus cannot be read
     ├── SkipSample             one sample cannot be trained on; it carries a `Reason` and ends in the ledger
@@ -17,8 +17,8 @@ Every message says what was found, what was wanted, what follows from it, and wh
 
 from __future__ import annotations
 
-import difflib
 import errno
+import re
 from collections.abc import Iterable
 from enum import StrEnum
 
@@ -80,13 +80,55 @@ class ConfigError(LadingError, ValueError):
 
 
 class UnknownName(ConfigError):
-    """A name that does not exist, with the nearest one that does."""
+    """A name that does not exist, with the one that it misspells, or a hint at what may be meant."""
 
-    def __init__(self, *, kind: str, name: str, known: Iterable[str], where: str = "") -> None:
+    def __init__(self, *, kind: str, name: str, known: Iterable[str], where: str = "", hint: str = "") -> None:
         options = sorted(known)
-        near = difflib.get_close_matches(name, options, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else ""
+        meant = None if hint else misspelt(name, options)
+        hint = hint if meant is None else f"did you mean {meant!r}?"
         super().__init__(found=f"{kind} {name!r}", wanted=f"one of {', '.join(options)}", consequence=hint, where=where)
+
+
+def misspelt(name: str, known: Iterable[str]) -> str | None:
+    """The known name that this one misspells: by a letter, two neighbours that changed places, or how words are joined.
+
+    Long names may have two such faults, numbers none. A name that is merely like another may mean another thing.
+
+    >>> misspelt("batchsize", ["batch_size"]), misspelt("pack_sise", ["pack_size"]), misspelt("qwen2_vl", ["qwen3_vl"])
+    ('batch_size', 'pack_size', None)
+    >>> misspelt("packing", ["placing"]), misspelt("max_steps", ["last_step"]), misspelt("max_pixels", ["pixels"])
+    (None, None, None)
+    """
+    plain = _plain(name)
+    faults = {other: _faults(plain, _plain(other)) for other in known}
+    near = min(faults, key=faults.__getitem__, default=None)
+    most = 2 if len(plain) >= LONG_NAME else int(len(plain) >= SHORT_NAME)
+    return near if near is not None and faults[near] <= most else None
+
+
+SHORT_NAME, LONG_NAME = 4, 10
+"""Letters from which on a name may have one fault, and two."""
+_DIGITS = re.compile(r"\D+")
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name).casefold()
+
+
+def _faults(name: str, other: str) -> int:
+    """Letters to add, leave out, exchange or change places with their neighbours; many, where numbers differ."""
+    if _DIGITS.sub("", name) != _DIGITS.sub("", other) or abs(len(name) - len(other)) > 2:
+        return len(name) + len(other)
+    rows = [list(range(len(other) + 1))]
+    for place, letter in enumerate(name, start=1):
+        row = [place]
+        for spot, own in enumerate(other, start=1):
+            least = min(rows[-1][spot] + 1, row[-1] + 1, rows[-1][spot - 1] + (letter != own))
+            if place > 1 and spot > 1 and (letter, name[place - 2]) == (other[spot - 2], own):
+                least = min(least, rows[-2][spot - 2] + 1)
+            row.append(least)
+        rows.append(row)
+    return rows[-1][-1]
 
 
 class MissingDependency(ConfigError, ImportError):

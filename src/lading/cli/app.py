@@ -15,7 +15,7 @@ from lading.cli import clock
 from lading.cli.show import errors
 from lading.cli.speech import Quiet, Verbose, speak
 from lading.cli.versions import print_versions
-from lading.errors import LadingError
+from lading.errors import LadingError, misspelt
 
 COMMANDS: Mapping[str, str] = {
     "demo": "Make a corpus, count, plan, pack and train a small model on it.",
@@ -29,10 +29,28 @@ COMMANDS: Mapping[str, str] = {
 """What each command does, as its own docstring says: the list of commands is shown without importing any."""
 
 
+USAGE_ERROR: Any = typer.BadParameter.__base__
+"""What the command line's own errors have in common."""
+
+
+class Command(TyperCommand):
+    """A command that offers an option only to whoever misspelt it: typer offers what merely has some like letters."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line."""
+        try:
+            return super().parse_args(ctx, args)
+        except USAGE_ERROR as error:
+            if vars(error).get("possibilities"):
+                meant = misspelt(error.option_name, error.possibilities)
+                error.possibilities = [meant] if meant is not None else []
+            raise
+
+
 def command(name: str) -> Any:
     """A command, from the module of its name."""
     own = typer.Typer(add_completion=False)
-    own.command(name)(import_module(f"lading.cli.{name}").__dict__[name])
+    own.command(name, cls=Command)(import_module(f"lading.cli.{name}").__dict__[name])
     return typer.main.get_command(own)
 
 

@@ -6,8 +6,10 @@ import os
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, get_args
 
+from lading.addresses import address_of
 from lading.errors import ConfigError, UnknownName
 from lading.family import ATTENTIONS, PIXELS, Attention, Pixels
+from lading.loader.elsewhere import LOADER_ONLY, hint_for
 from lading.plan.knapsack import ALGORITHMS
 from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
 from lading.plan.order import PLACINGS
@@ -125,7 +127,8 @@ class LoaderConfig:
         known = [field.name for field in fields(cls)]
         for name in options:
             if name not in known:
-                raise UnknownName(kind="option", name=name, known=known, where="Loader")
+                names = (*known, *LOADER_ONLY)
+                raise UnknownName(kind="option", name=name, known=names, where="Loader", hint=hint_for(name))
         if "pack_size" not in options:
             raise ConfigError(found="no pack_size", wanted="the number of tokens in a pack", where="Loader")
         problems = [problem for name, value in options.items() if (problem := _problem(name, value))]
@@ -149,6 +152,6 @@ def _problem(name: str, value: object) -> str:
         good = value is None or 0 < number <= MOST_SECONDS
         return "" if good else f"decode_seconds {value!r} (wanted seconds above 0, at most {MOST_SECONDS:,}, or None)"
     if name == "cache":
-        good = isinstance(value, (bool, str, os.PathLike))
-        return "" if good else f"cache {value!r} (wanted True, False or a folder)"
+        good = isinstance(value, bool) or (isinstance(value, (str, os.PathLike)) and not address_of(value))
+        return "" if good else f"cache {value!r} (wanted True, False or a local folder)"
     return "" if isinstance(value, bool) else f"{name} {value!r} (wanted True or False)"
