@@ -1,5 +1,6 @@
 """Which processes get the same data: by a mesh, by a group, and what is said where neither was given."""
 
+import hashlib
 import json
 import logging
 from pathlib import Path
@@ -11,13 +12,19 @@ from torch import distributed, multiprocessing
 from torch.distributed.device_mesh import init_device_mesh
 
 from lading import ConfigError, Loader, toy
+from lading.records import Batch
 
 WORLD = 4
 """Two shares of the data, each trained on by two processes that hold a half of the model."""
 
 
-def documents(loader: Loader) -> list[int]:
-    return [document.key.index for batch in loader for row in batch.rows for document in row]
+def digest(batch: Batch) -> str:
+    """Of every number that the model is fed."""
+    made = hashlib.sha256()
+    for name, value in sorted(batch.inputs.items()):
+        made.update(name.encode())
+        made.update(value.numpy().tobytes() if isinstance(value, torch.Tensor) else repr(value).encode())
+    return made.hexdigest()
 
 
 def of(meta: str, **options: Any) -> Loader:
@@ -25,12 +32,13 @@ def of(meta: str, **options: Any) -> Loader:
 
 
 def seen(loader: Loader) -> dict[str, Any]:
-    trained = documents(loader)
+    batches = list(loader)
     ledger = loader.merged_ledger()
     ledger.check()
     return {
         "share": [loader.config.rank, loader.config.world_size],
-        "documents": trained,
+        "documents": [document.key.index for batch in batches for row in batch.rows for document in row],
+        "batches": [digest(batch) for batch in batches],
         "total": ledger.total()["trained"],
     }
 
@@ -69,6 +77,7 @@ def rank_main(rank: int, folder: str, meta: str) -> None:
     report["group"] = seen(of(meta, group=mesh.get_group("dp")))
     report["dims"] = seen(of(meta, mesh=odd, data_dims=("dp",)))
     both = of(meta, mesh=mesh, world_size=None)
+    report["all the same"] = seen(of(meta, mesh=mesh["tp"], data_dims=()))
     report["by hand"] = [of(meta, rank=1, world_size=3).config.rank, both.config.world_size]
     report["refused"] = [
         refused(mesh=nameless),
@@ -76,6 +85,9 @@ def rank_main(rank: int, folder: str, meta: str) -> None:
         refused(mesh=mesh, data_dims=("dp", "cp")),
         refused(mesh=mesh, rank=0, world_size=2),
         refused(data_dims=("dp",)),
+        refused(mesh=mesh["tp"]),
+        refused(mesh="dp"),
+        refused(group=5),
     ]
     report["quiet"] = [line for line in said.lines if "process groups" in line]
     Path(folder, f"{rank}.json").write_text(json.dumps(report))
@@ -100,8 +112,10 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 def test_ranks_that_hold_parts_of_one_model_get_the_same(reports: list[dict[str, Any]], way: str) -> None:
     first, second, third, fourth = (report[way] for report in reports)
     assert [one["share"] for one in (first, second, third, fourth)] == [[0, 2], [0, 2], [1, 2], [1, 2]]
-    assert first["documents"] == second["documents"]
-    assert third["documents"] == fourth["documents"]
+    assert (first["documents"], first["batches"]) == (second["documents"], second["batches"])
+    assert (third["documents"], third["batches"]) == (fourth["documents"], fourth["batches"])
+    # Of the last step alone a pack may be repeated on another rank.
+    assert not {*first["batches"][:-1]} & {*third["batches"][:-1]}
     assert sorted({*first["documents"], *third["documents"]}) == list(range(30))
     assert {one["total"] for one in (first, second, third, fourth)} == {30}, "no share is counted twice"
 
@@ -120,10 +134,15 @@ def test_where_subgroups_exist_and_none_was_named_it_is_said_what_was_assumed(re
 @pytest.mark.slow
 def test_a_mesh_whose_data_dimensions_are_not_known_is_refused(reports: list[dict[str, Any]]) -> None:
     for report in reports:
-        nameless, odd, lacking, both, without = report["refused"]
+        nameless, odd, lacking, both, without, part, text, number = report["refused"]
         assert "2 dimensions without names" in nameless
         assert "experts" in odd
         assert "data_dims" in odd
         assert "cp" in lacking
         assert "more than one of mesh, group, and rank" in both
         assert "data_dims without a mesh" in without
+        assert "a mesh of tp alone, of 2 of 4 processes" in part
+        assert "a str as mesh" in text
+        assert "5 as group" in number
+        assert report["all the same"]["share"] == [0, 1]
+        assert sorted(report["all the same"]["documents"]) == list(range(30))

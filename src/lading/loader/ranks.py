@@ -153,7 +153,14 @@ def _has_subgroups() -> bool:
 def _of_group(group: Any) -> Ranks:
     import torch.distributed as distributed
 
-    rank = distributed.get_rank(group)
+    try:
+        rank = distributed.get_rank(group)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ConfigError(
+            found=f"{group!r} as group ({' '.join(str(error).split())[:120]})",
+            wanted="a process group that there is: torch.distributed.new_group(…), or mesh.get_group(…)",
+            where="Loader(group=…)",
+        ) from error
     if rank < 0:
         raise ConfigError(
             found=f"a group without this process (global rank {distributed.get_rank()})",
@@ -166,11 +173,15 @@ def _of_group(group: Any) -> Ranks:
 
 
 def _of_mesh(mesh: Any, data_dims: Sequence[str] | None) -> Ranks:
+    if not hasattr(mesh, "get_coordinate"):
+        raise ConfigError(found=f"a {type(mesh).__name__} as mesh", wanted="torch's DeviceMesh", where="Loader(mesh=…)")
     place = mesh.get_coordinate()
     if place is None:
         raise ConfigError(found="a mesh without this process", wanted="one that it is in", where="Loader(mesh=…)")
     sizes = tuple(mesh.shape)
     data = _data_dimensions(mesh.mesh_dim_names, len(sizes), data_dims)
+    if not data and data_dims is None:
+        _refuse_part(mesh)
     rank = 0
     for dim in data:
         rank = rank * sizes[dim] + place[dim]
@@ -180,6 +191,20 @@ def _of_mesh(mesh: Any, data_dims: Sequence[str] | None) -> Ranks:
         peers=tuple(sorted(mesh.mesh.flatten().tolist())),
         group=mesh.get_group() if len(sizes) == 1 else None,
     )
+
+
+def _refuse_part(mesh: Any) -> None:
+    """Refuse a mesh of some of the processes along which nobody gets other data: `mesh["tp"]` in place of `mesh`."""
+    import torch.distributed as distributed
+
+    there = distributed.get_world_size()
+    if mesh.mesh.numel() < there:
+        raise ConfigError(
+            found=f"a mesh of {', '.join(mesh.mesh_dim_names)} alone, of {mesh.mesh.numel()} of {there} processes",
+            wanted="the whole mesh, or its data dimensions (data_dims=() says that all get the same)",
+            consequence="every such part would train on all of the data, the same as the others",
+            where="Loader(mesh=…)",
+        )
 
 
 def _data_dimensions(names: Sequence[str] | None, count: int, asked: Sequence[str] | None) -> list[int]:
