@@ -316,6 +316,19 @@ def test_one_column_where_it_is_narrow(opened: Opened, part: str, width: int) ->
     assert opened.complaints == []
 
 
+@pytest.mark.parametrize(("width", "last"), [(390, "dropped"), (600, "reasons")])
+def test_what_was_dropped_is_in_sight_where_it_is_narrow(opened: Opened, width: int, last: str) -> None:
+    page = go(opened, "ledger", width=width, height=844)
+    heads = page.eval_on_selector_all(
+        "#ledger-sources th", "all => all.map(own => [own.textContent, own.getBoundingClientRect().right])"
+    )
+    assert dict(heads)[last] <= width
+    named = page.eval_on_selector_all(
+        "#ledger-sources td:first-child", "all => all.map(own => own.getBoundingClientRect().width)"
+    )
+    assert min(named) >= 60
+
+
 @pytest.mark.parametrize("part", PARTS)
 def test_two_columns_from_700_on(opened: Opened, part: str) -> None:
     page = go(opened, part, width=700)
