@@ -113,6 +113,30 @@ def default_watcher(*, wanted: bool, rank: int = 0) -> Watcher:
     return Terminal() if present is logged else present
 
 
+def bars_are_shown() -> bool:
+    """Whether a person may be shown bars: not where nobody watches, and not in a pipe; else, that is for others to say.
+
+    >>> with watched_by(silent):
+    ...     bars_are_shown()
+    False
+    """
+    watcher = _watcher.get()
+    return watcher.is_shown() if isinstance(watcher, Terminal) else watcher is not silent
+
+
+@contextmanager
+def bars_like_ours(shown: Callable[[], bool], hide: Callable[[], None], show: Callable[[], None]) -> Iterator[None]:
+    """Inside, another library shows its own bars only where ours may be shown: `hide` and `show` are its switches."""
+    hidden = shown() and not bars_are_shown()
+    if hidden:
+        hide()
+    try:
+        yield
+    finally:
+        if hidden:
+            show()
+
+
 def how_far(done: float, total: float | None, unit: str = "") -> str:
     """In words.
 
@@ -150,7 +174,7 @@ class Terminal:
     def __call__(self, what: str, total: int | None, unit: str) -> Iterator[Advance]:
         """A bar, as soon as the work proves to be long."""
         with logged(what, total, unit) as log:
-            if not self.console.is_terminal or os.getpid() != self._process:
+            if not self.is_shown():
                 yield log
                 return
             display, bar = self._begin(what, total, unit)
@@ -163,6 +187,10 @@ class Terminal:
             finally:
                 timer.cancel()
                 self._end(bar)
+
+    def is_shown(self) -> bool:
+        """Whether this is a terminal, and this process the one that it belongs to."""
+        return self.console.is_terminal and os.getpid() == self._process
 
     def _begin(self, what: str, total: int | None, unit: str) -> tuple[Progress, TaskID]:
         with self._lock:

@@ -1,5 +1,6 @@
 """What a command says besides its result: with -v more, with -q less, and always on the error stream."""
 
+import json
 import logging
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,23 @@ def test_quiet_is_quiet(command: tuple[str, ...], tmp_path: Path) -> None:
     spoken, quiet = run(*asked), run(*asked, "-q")
     assert "talks: read as sharegpt" in spoken.stderr
     assert (quiet.exit_code, quiet.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("way", ["-q", ""])
+def test_bars_of_datasets_are_not_shown_quietly_or_in_a_pipe(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that `datasets` reads, and writes into its cache with a bar of its own."""
+    pytest.importorskip("datasets")
+    talk = [{"role": "user", "content": "Who?"}, {"role": "assistant", "content": "Ada."}]
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "train.jsonl").write_text(json.dumps({"messages": talk}) + "\n", encoding="utf-8")
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    done = lading("count", tmp_path / "set", "--processor", "toy:qwen2_5_vl", *way.split())
+    assert done.returncode == 0, done.stderr
+    assert any((tmp_path / "cache").rglob("*.arrow")), "datasets was at work"
+    assert "Generating" not in done.stderr
+    assert way == "" or done.stderr == ""
 
 
 def test_the_log_is_left_as_it_was() -> None:

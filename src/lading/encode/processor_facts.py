@@ -21,7 +21,7 @@ from lading.family import Attention, Family, Geometry, LayerSight, Medium, RawMe
 from lading.fields import MediaKind
 from lading.media.raw import agrees
 from lading.packing.positions import ThreeWay
-from lading.progress import task
+from lading.progress import bars_like_ours, task
 from lading.records import Conversation
 from lading.toy.recipes import PREFIX
 
@@ -59,9 +59,11 @@ def load_processor(name: str | os.PathLike[str] | Any) -> Any:
         # transformers would take it for a hub id, and ask the network for it, for minutes.
         raise ConfigError(found=f"no folder {name}", wanted="a processor folder, a hub id, or toy:NAME")
     from transformers import AutoProcessor
+    from transformers.utils import logging as bars
 
+    switches = (bars.is_progress_bar_enabled, bars.disable_progress_bar, bars.enable_progress_bar)
     try:
-        with task("reading the processor"):
+        with task("reading the processor"), bars_like_ours(*switches):
             return AutoProcessor.from_pretrained(name)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError, RuntimeError) as error:
         first_line = (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 
 from lading.addresses import refuse_address
 from lading.errors import ConfigError, CorpusError, MissingDependency
+from lading.progress import bars_like_ours
 from lading.records import Row, SampleKey
 
 LOAD_OPTIONS = ("name", "data_dir", "data_files", "cache_dir", "revision", "token", "num_proc")
@@ -136,7 +138,8 @@ def _loaded(library: Any, path: str, split: str, options: dict[str, Any]) -> Any
     try:
         if (folder / "dataset_dict.json").is_file() or (folder / "state.json").is_file():
             return _opened(library, library.load_from_disk(path), split, options)
-        return library.load_dataset(path, split=split, **options)
+        with _bars(library):
+            return library.load_dataset(path, split=split, **options)
     except ConfigError:
         raise
     except (OSError, ValueError, library.exceptions.DatasetsError) as error:
@@ -146,6 +149,16 @@ def _loaded(library: Any, path: str, split: str, options: dict[str, Any]) -> Any
             consequence="nothing was read",
             where=split,
         ) from error
+
+
+@contextmanager
+def _bars(library: Any) -> Iterator[None]:
+    """Inside, bars of `datasets`, and of its downloads, are shown only where ours are."""
+    utils: Any = importlib.import_module("huggingface_hub.utils")
+    own = (library.is_progress_bar_enabled, library.disable_progress_bars, library.enable_progress_bars)
+    downloads = (lambda: not utils.are_progress_bars_disabled(), utils.disable_progress_bars)
+    with bars_like_ours(*own), bars_like_ours(*downloads, utils.enable_progress_bars):
+        yield
 
 
 def _cut(library: Any, parts: Mapping[str, Any], split: str) -> Any:

@@ -11,7 +11,7 @@ from lading.addresses import refuse_address
 from lading.errors import ConfigError
 from lading.family import Family
 from lading.loader import Border
-from lading.progress import task
+from lading.progress import bars_like_ours, task
 
 SMALL = "small"
 LOUDNESS = 4.0
@@ -54,8 +54,12 @@ def loud(model: Any) -> Any:
 
 def _real_model(name: str, family: Family) -> Any:
     refuse_address(name, wanted="a model")
+    from transformers.utils import logging as bars
+
+    switches = (bars.is_progress_bar_enabled, bars.disable_progress_bar, bars.enable_progress_bar)
     try:
-        model = _model_class(name, family).from_pretrained(name, dtype=torch.float32)
+        with bars_like_ours(*switches):
+            model = _model_class(name, family).from_pretrained(name, dtype=torch.float32)
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
         first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ConfigError(
