@@ -17,7 +17,7 @@ from lading.doctor.opening import open_patient
 from lading.errors import ConfigError, CorpusError
 from lading.loader import Border, read_processor
 from lading.sources import open_corpus
-from lading.workers.pool import Helpers
+from lading.workers.pool import ProcessPool
 from tests.doctor.planted import EXACT, FAULTS, plant, write_clean_corpus
 from tests.support.shared import real_processor, shared_data
 
@@ -93,11 +93,9 @@ def test_other_processes_find_the_same(planted: tuple[Path, dict[str, str]]) -> 
     rows = patient.rows
     look = Look(rows, patient.layouts, None)
     chunks = [range(start, min(len(rows), start + 8)) for start in range(0, len(rows), 8)]
-    with Helpers(look, workers=3) as helpers:
-        helpers.start()
-        helpers.wait()
-        together = list(helpers.each(chunks, len(chunks)))
-        assert helpers.asked > 0
+    with ProcessPool(look, workers=3) as pool:
+        together = list(pool.map(chunks, len(chunks)))
+        assert len(pool.processes()) == 3
     for one, other in zip(together, map(Look(rows, patient.layouts, None), chunks), strict=True):
         assert (one.rows, one.problems, one.shown) == (other.rows, other.problems, other.shown)
         assert one.samples.tolist() == other.samples.tolist()

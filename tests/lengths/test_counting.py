@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -24,15 +25,15 @@ from lading import Loader, toy
 from lading.encode import Encoder
 from lading.errors import ConfigError, CorpusError, ExactnessError, Reason, SkipSample
 from lading.lengths import Count, Counting, count_lengths
+from lading.lengths.count import count_chunk
 from lading.lengths.fingerprint import COUNTING
-from lading.lengths.processes import Helpers
 from lading.lengths.rows import merge
 from lading.lengths.store import LENGTHS, PARTS
 from lading.loader import Samples, read_processor
 from lading.records import COLUMNS, Encoded, LengthTable
 from lading.samples.skip import SkipPolicy
 from lading.sources import open_corpus
-from lading.workers.child import Start
+from lading.workers.pool import ProcessPool, StartMethod
 from tests.families.targets import TARGETS, border_of
 
 FAMILY = "qwen2_5_vl"
@@ -300,44 +301,35 @@ def test_a_folder_that_cannot_be_written_to(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["copy", "new"])
-def test_any_number_of_processes_counts_the_same(tmp_path: Path, how: Start) -> None:
+@pytest.mark.parametrize("start_method", ["fork", "spawn"])
+def test_any_number_of_processes_counts_the_same(tmp_path: Path, start_method: StartMethod) -> None:
     meta = toy.write_corpus(tmp_path / "corpus", samples=300, faults=True)
     samples = samples_of(meta)
     plain = count_lengths(samples)
     for workers in (0, 1, 2):
         assert same(run(samples, tmp_path / f"kept-{workers}", workers=workers).table, plain)
     chunks = [([index], [index]) for index in range(len(samples))]
-    with Helpers(samples, workers=3, how=how) as helpers:
-        helpers.start()
-        helpers.wait()
-        counted = merge(helpers.count(chunks, len(chunks)))
-        assert helpers.asked > 0
+    with ProcessPool(partial(count_chunk, samples), 3, start_method) as pool:
+        counted = merge(pool.map(chunks, len(chunks)))
+        assert len(pool.processes()) == 3
     assert counted.records["tokens"].tolist() == plain.tokens.tolist()
     assert [own.detail for own in counted.refused.values()] == [entry.detail for entry in plain.dropped]
-    with Helpers(samples_of(meta, strict=True), workers=2, how=how) as helpers:
-        helpers.start()
-        helpers.wait()
-        with pytest.raises(SkipSample, match=r"no-such-picture\.png"):
-            list(helpers.count(chunks, len(chunks)))
+    strict = samples_of(meta, strict=True)
+    with ProcessPool(partial(count_chunk, strict), 2, start_method) as pool:
+        with pytest.raises(SkipSample, match=r"no-such-picture\.png") as skip:
+            list(pool.map(chunks, len(chunks)))
+        assert skip.value.reason == Reason.MISSING_MEDIA
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["copy", "new"])
-def test_a_helper_that_dies_is_named(toy_meta: Path, how: Start) -> None:
-    with Helpers(samples_of(toy_meta), workers=2, how=how) as helpers:
-        helpers.start()
-        helpers.wait()
-        helpers._children[0]._process.kill()  # type: ignore[attr-defined]  # as the kernel would
-        with pytest.raises(CorpusError, match="exit code -9"):
-            list(helpers.count([([0], [0])] * 4, 4))
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="copies are made on Linux")
-def test_copies_that_end_before_they_are_asked_are_told_of(toy_meta: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lading.workers.child._live", lambda *given: os._exit(9))  # as the kernel would
-    with Helpers(samples_of(toy_meta), workers=2, how="copy") as helpers, pytest.raises(CorpusError, match="exit code"):
-        list(helpers.count([([0], [0])] * 4, 4))
+@pytest.mark.parametrize("start_method", ["fork", "spawn"])
+def test_a_worker_process_that_dies_is_named(toy_meta: Path, start_method: StartMethod) -> None:
+    with ProcessPool(partial(count_chunk, samples_of(toy_meta)), 2, start_method) as pool:
+        counted = pool.map([([0], [0])] * 400, 400)
+        next(counted)
+        pool.processes()[0].kill()  # as the kernel would
+        with pytest.raises(CorpusError, match=r"exit code -9.*workers=0"):
+            list(counted)
 
 
 INTERRUPTED = """

@@ -4,7 +4,6 @@ import ctypes
 import faulthandler
 import gc
 import json
-import multiprocessing
 import os
 import signal
 import socket
@@ -23,6 +22,7 @@ from lading.records import Dropped, MediaPart, SampleKey
 from lading.samples.skip import SkipPolicy
 from lading.toy.drawing import draw_clip
 from lading.workers.deadline import within
+from lading.workers.pool import ProcessPool
 from lading.workers.watchdog import Watchdog
 
 TOY = "toy:qwen2_5_vl"
@@ -85,23 +85,14 @@ def test_a_clip_that_takes_too_long_is_given_up_between_two_frames(tmp_path: Pat
 
 
 def in_a_process_of_ours(work: Callable[[], Any], seconds: float) -> Any:
-    """What the policy makes of a sample in a process that was started to read samples."""
-    context = multiprocessing.get_context("fork")
-    receive, send = context.Pipe(duplex=False)
+    """What the policy makes of a sample, and of the next one, in a process that was started to read samples."""
+    policy = SkipPolicy(watchdog=Watchdog(seconds))
 
-    def serve() -> None:
-        from lading.workers.watchdog import serve_only
+    def attempt_both(_: int) -> list[Any]:
+        return [policy.attempt(KEY, work), policy.attempt(KEY, lambda: "the next one")]
 
-        serve_only()
-        policy = SkipPolicy(watchdog=Watchdog(seconds))
-        send.send([policy.attempt(KEY, work), policy.attempt(KEY, lambda: "the next one")])
-
-    process = context.Process(target=serve)
-    process.start()
-    assert receive.poll(30), "it hangs"
-    answer = receive.recv()
-    process.join()
-    return answer
+    with ProcessPool(attempt_both, 2, "fork") as pool:
+        return next(pool.map(range(2), 2))
 
 
 def carry_on_regardless() -> None:

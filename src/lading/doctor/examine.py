@@ -24,7 +24,7 @@ from lading.doctor.twins import same_media, same_samples
 from lading.errors import ConfigError
 from lading.loader import Border, load_processor, read_processor
 from lading.records import Finding
-from lading.workers.pool import Helpers
+from lading.workers.pool import ProcessPool
 
 CHUNK = 64
 """Rows that are looked at together."""
@@ -68,8 +68,8 @@ def examine(
     book = _Book(patient)
     look = Look(patient.rows, patient.layouts, border, pack_size, deep, media_seconds)
     total = len(patient)
-    with Helpers(look, workers) as helpers:
-        for looked in helpers.each(_chunks(total), math.ceil(total / CHUNK)):
+    with ProcessPool(look, workers) as pool:
+        for looked in pool.map(_chunks(total), math.ceil(total / CHUNK)):
             book.add(looked)
             progress(len(looked.rows))
     book.compare(patient.layouts)

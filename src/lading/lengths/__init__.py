@@ -1,7 +1,7 @@
 """A corpus → its length table: exact token counts without decoding a pixel, each data file counted once and kept.
 
-count           what is known is read, what is missing is counted and kept
-processes       others that count along
+count           what is known is read, what is missing is counted (by several processes) and kept
+gc_freeze       a garbage collector that leaves alone what was there before counting began
 rows            what the rows of a file cost
 store           those numbers on disk: memory-mapped, sealed with a digest, never half-written
 fingerprint     everything that lengths depend on

@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +24,19 @@ from lading.conversation import Layout
 from lading.errors import ConfigError, Reason
 from lading.lengths.changed_media import remember, unchanged
 from lading.lengths.fingerprint import digest, processor_facts, source_facts
-from lading.lengths.processes import Chunk, Helpers
+from lading.lengths.gc_freeze import gc_freeze
 from lading.lengths.rows import Counted, merge
 from lading.lengths.store import Store
 from lading.progress import Advance, told
 from lading.records import COLUMNS, Dropped, LengthTable, column_type
 from lading.samples import Samples
 from lading.sources.corpus import Source
-from lading.workers.garbage import settled_heap
+from lading.workers.pool import ProcessPool
 
 logger = logging.getLogger(__name__)
 
+Chunk = tuple[list[int], list[int]]
+"""Rows of a file, and the numbers of their samples."""
 CHUNK = 256
 """Samples that are tokenised together."""
 KEPT_EVERY = 2.0
@@ -126,18 +129,20 @@ class Counting:
             logger.warning("lengths are not kept: the processor does not say what it is set to")
         stores = [self._store(share, facts) for share in shares]
         with (
-            settled_heap(),
-            Helpers(self.samples, self.workers) as helpers,
+            gc_freeze(),
+            ProcessPool(partial(count_chunk, self.samples), self.workers) as pool,
             told(self.progress, "counting", len(corpus)) as advance,
         ):
-            done = [self._counted(share, store, helpers, advance) for share, store in zip(shares, stores, strict=True)]
+            done = [self._counted(share, store, pool, advance) for share, store in zip(shares, stores, strict=True)]
         return Count(
             table=_table(self.samples, shares, [counted for counted, _ in done]),
             fresh=tuple(fresh for _, fresh in done),
             folders=tuple(store.place if store else None for store in stores),
         )
 
-    def _counted(self, share: Share, store: Store | None, helpers: Helpers, advance: Advance) -> tuple[Counted, int]:
+    def _counted(
+        self, share: Share, store: Store | None, pool: ProcessPool[Chunk, Counted], advance: Advance
+    ) -> tuple[Counted, int]:
         """The lengths of a source, and how many of its rows were counted for it."""
         kept, parts = self._kept(share, store)
         known = merge([kept, parts])
@@ -147,7 +152,7 @@ class Counting:
         asked = ~found | np.isin(share.rows, again)
         advance(len(share.source) - int(asked.sum()))
         keeper = _Keeper(store)
-        for piece in helpers.count(share.chunks(asked), math.ceil(asked.sum() / CHUNK)):
+        for piece in pool.map(share.chunks(asked), math.ceil(asked.sum() / CHUNK)):
             keeper.add(piece)
             advance(len(piece))
         fresh = merge(keeper.pieces)
@@ -196,6 +201,12 @@ class Counting:
             logger.warning("lengths are not kept: %s cannot be written to (%s)", folder, error.strerror)
             return None
         return store
+
+
+def count_chunk(samples: Samples, chunk: Chunk) -> Counted:
+    """The lengths of the rows of one chunk: the job of each process that counts."""
+    rows, indices = chunk
+    return Counted.of(rows, samples.measure(indices))
 
 
 class _Keeper:

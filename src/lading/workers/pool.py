@@ -1,134 +1,154 @@
-"""Processes that work along with this one."""
+"""A job done by several processes: the standard library's pool, whose processes end when they should.
+
+On Linux they are forked: each is there at once, with everything that was loaded, as `DataLoader` makes its workers.
+Elsewhere they are spawned, which takes seconds, and loads what the job needs again.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from queue import SimpleQueue
-from threading import Semaphore
-from typing import Any, Generic, Self, TypeVar, cast
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.process import BaseProcess
+from typing import Any, Generic, Literal, Self, TypeVar
 
-from lading.errors import CorpusError, LadingError
-from lading.workers import child as children
-from lading.workers.child import Child, Start
+from lading.errors import ConfigError, CorpusError
 
 Chunk = TypeVar("Chunk")
 Answer = TypeVar("Answer")
+StartMethod = Literal["fork", "spawn"]
 
-AHEAD = 4
+START_METHOD: StartMethod = "fork" if sys.platform == "linux" else "spawn"
+WORTH_STARTING: dict[StartMethod, int] = {"fork": 2, "spawn": 8}
+"""Chunks from which on processes are started: a spawned one takes seconds to load what it needs."""
+QUEUED = 4
 """Chunks that wait for each process."""
-WORTH_IT: dict[Start, int] = {"copy": 2, "new": 8}
-"""Chunks from which on other processes are started: a new one takes seconds to load what it needs."""
+INTERRUPTS = {signal.SIGINT, signal.SIGTERM}
+
+is_pool_process = False
+"""Whether this process was started by a pool, and does nothing else."""
+_job: Callable[[Any], Any] | None = None
 
 
-class Helpers(Generic[Chunk, Answer]):
-    """So many processes that do a job.
+class ProcessPool(Generic[Chunk, Answer]):
+    """So many processes that do a job: a callable, which each of them calls with one chunk at a time.
 
-    Copies do all of it, and this process hands out the chunks: while it worked itself, it would let them wait. Of new
-    ones there is one less; they join in as soon as they are ready. The job is a callable; each process calls it with
-    one chunk at a time. A new process must be able to unpickle it.
+    This process hands out the chunks and does none itself; with fewer than two workers, or hardly any chunks, it does
+    all. A spawned process must be able to unpickle the job.
+
+    >>> with ProcessPool(abs, workers=0) as pool:
+    ...     list(pool.map([-3, 4], number=2))
+    [3, 4]
     """
 
-    def __init__(self, job: Callable[[Chunk], Answer], workers: int, how: Start = children.USUAL) -> None:
-        alone = workers < 2
-        self.job, self.others, self.how = job, 0 if alone else workers - (how == "new"), how
-        self.asked = 0
-        """Chunks that were handed to other processes."""
-        self._children: list[Child] = []
-        self._threads = ThreadPoolExecutor(max_workers=max(1, self.others))
-        self._idle: SimpleQueue[Child] = SimpleQueue()
-        self._places = Semaphore(0)
-        self._greetings: list[Future[None]] = []
+    def __init__(self, job: Callable[[Chunk], Answer], workers: int, start_method: StartMethod = START_METHOD) -> None:
+        self.job, self.workers, self.start_method = job, workers, start_method
+        self._executor: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        for child in self._children:
-            child.kill()
-        self._threads.shutdown(cancel_futures=True)
+        # Whoever is interrupted does not wait until the chunks in hand are done.
+        for process in self.processes():
+            process.kill()
+        if self._executor is not None:
+            self._executor.shutdown(cancel_futures=True)
 
-    def each(self, chunks: Iterable[Chunk], number: int) -> Iterator[Answer]:
-        """What the job makes of so many chunks, in their order, whoever does it."""
-        if self.others and number >= WORTH_IT[self.how]:
-            self.start()
-        waiting: deque[Future[Answer]] = deque()
-        for chunk in chunks:
-            if self._takes_more():
-                waiting.append(self._threads.submit(self._ask, chunk))
-                self.asked += 1
-            else:
-                waiting.append(self._done(chunk))
-            full = self.how == "copy" and len(waiting) > AHEAD * self.others
-            while waiting and (full or waiting[0].done()):
-                yield waiting.popleft().result()
-                full = False
-        while waiting:
-            yield waiting.popleft().result()
-        for greeting in self._greetings:
-            if greeting.done():
-                greeting.result()
+    def processes(self) -> list[BaseProcess]:
+        """Those that were started."""
+        # The name is not public. From Python 3.14 on there is `kill_workers()`, which needs no list of them.
+        started = None if self._executor is None else self._executor._processes
+        return list((started or {}).values())
 
-    def _takes_more(self) -> bool:
-        """Whether the next chunk is for others."""
-        return bool(self._children) and (self.how == "copy" or self._places.acquire(blocking=False))
-
-    def start(self) -> None:
-        """Start the others, if they are not started yet. They are not waited for."""
-        if self._children:
+    def map(self, chunks: Iterable[Chunk], number: int) -> Iterator[Answer]:
+        """What the job makes of so many chunks, in their order, whoever does it. The first error is raised."""
+        if self._executor is None and (self.workers < 2 or number < WORTH_STARTING[self.start_method]):
+            yield from map(self.job, chunks)
             return
-        self._children = children.start(self.job, _answer, self.others, self.how)
-        self._greetings = [self._threads.submit(self._greet, child) for child in self._children]
-
-    def wait(self) -> None:
-        """Wait until all of the others are ready."""
-        for greeting in self._greetings:
-            greeting.result()
-
-    def _done(self, chunk: Chunk) -> Future[Answer]:
-        """A chunk done here. Its error waits for its turn: whoever works, the first one is raised."""
-        future: Future[Answer] = Future()
+        waiting: deque[Future[Answer]] = deque()
         try:
-            future.set_result(self.job(chunk))
-        except LadingError as error:
-            future.set_exception(error)
-        return future
+            executor = self._executor or self._start()
+            for chunk in chunks:
+                waiting.append(executor.submit(_do, chunk))
+                while waiting and (waiting[0].done() or len(waiting) > QUEUED * self.workers):
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        except BrokenProcessPool as error:
+            raise self._broken() from error
 
-    def _greet(self, child: Child) -> None:
+    def _start(self) -> ProcessPoolExecutor:
+        self._executor = executor = ProcessPoolExecutor(
+            self.workers,
+            mp_context=multiprocessing.get_context(self.start_method),
+            initializer=_begin,
+            initargs=(self._job_to_send(),),
+        )
+        # An interrupt is met by this process alone: the others are told not to listen before they can hear one.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
         try:
-            _asked(child, None)
+            for _ in range(self.workers):
+                executor.submit(os.getpid)
         finally:
-            # One that ended is handed a chunk all the same: whoever waits for its answer is told.
-            self._idle.put(child)
-            self._places.release(AHEAD)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return executor
 
-    def _ask(self, chunk: Chunk) -> Answer:
-        child = self._idle.get()
-        try:
-            answer = _asked(child, chunk)
-        finally:
-            self._idle.put(child)
-            self._places.release()
-        if isinstance(answer, LadingError):
-            raise answer
-        return cast("Answer", answer)
+    def _job_to_send(self) -> Callable[[Chunk], Answer]:
+        if self.start_method == "spawn":
+            try:
+                pickle.dumps(self.job)
+            except (pickle.PicklingError, TypeError, AttributeError) as error:
+                raise ConfigError(
+                    found=f"a corpus or processor that cannot be handed to another process ({error})",
+                    wanted="one that can be pickled, or workers=0",
+                ) from error
+        return self.job
+
+    def _broken(self) -> CorpusError:
+        processes = self.processes()
+        if self._executor is not None:
+            self._executor.shutdown()  # from then on it is known how each of them ended
+        # When one has died, the executor ends the others by SIGTERM.
+        codes = [process.exitcode for process in processes if process.exitcode != -signal.SIGTERM]
+        return CorpusError(
+            found=f"a worker process that ended by itself (exit code {codes[0] if codes else -signal.SIGTERM})",
+            wanted="what it was to make of its rows",
+            consequence="what was kept so far stays; -9 is often the system's, for want of memory: take fewer workers,"
+            " or none (workers=0), so that this process does it all",
+        )
 
 
-def _asked(child: Child, chunk: object) -> object:
-    try:
-        return child.ask(chunk)
-    except (EOFError, OSError) as error:
-        raise CorpusError(
-            found=f"a helping process that ended by itself (exit code {child.ended()})",
-            wanted="its answer",
-            consequence="what was kept so far stays; with workers=0 this process does it all",
-        ) from error
+def _do(chunk: Any) -> Any:
+    assert _job is not None
+    return _job(chunk)
 
 
-def _answer(job: Callable[[Any], object], chunk: Any) -> object:
-    """In another process: what the job makes of a chunk; to nothing, that it is there."""
-    try:
-        return None if chunk is None else job(chunk)
-    except LadingError as error:
-        return error
+def _begin(job: Callable[[Any], Any]) -> None:
+    """What a process of a pool does first."""
+    import torch
+
+    global is_pool_process, _job
+    is_pool_process, _job = True, job
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who interrupts the parent has it end this one
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    # A forked process has no threads but this one; torch and the tokenizer would wait for those of the parent.
+    torch.set_num_threads(1)
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    os.dup2(2, 1)  # what a library prints must not come between what the parent prints for programs
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    while parent is not None and os.getppid() == parent.pid:
+        parent.join(1.0)
+    os._exit(1)

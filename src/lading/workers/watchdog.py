@@ -21,6 +21,7 @@ import torch
 from torch.utils.data import get_worker_info
 
 from lading.records import SampleKey
+from lading.workers import pool
 from lading.workers.deadline import overdue, within
 from lading.workers.end_timer import EndTimer, ended_itself
 
@@ -30,13 +31,7 @@ AGAIN = 1.0
 DEAF, LITTLE = 1.5, 2.0
 """A worker that has not heard the alarm ends itself after so many times the limit, and so many seconds."""
 
-_serving = _listening = False
-
-
-def serve_only() -> None:
-    """Say that this process was started to read samples, and for nothing else."""
-    global _serving  # noqa: PLW0603 - it is about the process
-    _serving = True
+_listening = False
 
 
 class _Alarm(BaseException):
@@ -50,7 +45,7 @@ def _ring(number: int, frame: FrameType | None) -> NoReturn:
 def _ours() -> bool:
     """Whether the alarm may be used here; if so, it is heard from now on."""
     global _listening  # noqa: PLW0603 - it is about the process
-    if not (_serving or get_worker_info() is not None):
+    if not (pool.is_pool_process or get_worker_info() is not None):
         return False
     if not _listening and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGALRM, _ring)
