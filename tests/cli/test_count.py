@@ -13,12 +13,12 @@ from lading.lengths import count_lengths
 from lading.loader import Samples, read_processor
 from lading.loader.config import DECODE_SECONDS
 from lading.media import image
+from lading.media.deadline import seconds_left
 from lading.records import MediaPart, Size
 from lading.samples.layouts import source_layouts
 from lading.sources import open_corpus
 from lading.vlm.estimate import estimate
 from lading.vlm.examples import CorpusReader
-from lading.workers.deadline import seconds_left
 from tests.cli.test_commands import lading
 
 

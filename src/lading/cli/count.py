@@ -67,7 +67,6 @@ def count(
         from lading.loader import Samples
         from lading.loader.config import DECODE_SECONDS
         from lading.samples.skip import SkipPolicy
-        from lading.workers.watchdog import Watchdog
 
     if annotate is not None and (annotate / META).resolve() == meta.resolve():
         found = f"a copy whose {META} would take the place of {meta}"
@@ -79,7 +78,7 @@ def count(
     samples = Samples(
         corpus=corpus,
         encoder=encoder,
-        policy=SkipPolicy(strict=strict, watchdog=Watchdog(DECODE_SECONDS)),
+        policy=SkipPolicy(strict=strict, decode_seconds=DECODE_SECONDS),
     )
     if not as_json:
         print_formats(corpus, samples.layouts)

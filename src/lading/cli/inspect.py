@@ -148,10 +148,9 @@ def _planning(corpus: Corpus, processor: str, family: str | None, config: Loader
     from lading.loader import Samples
     from lading.loader.planning import Planning
     from lading.samples.skip import SkipPolicy
-    from lading.workers.watchdog import Watchdog
 
     encoder = Encoder.of(processor, family)
-    policy = SkipPolicy(watchdog=Watchdog(config.decode_seconds))
+    policy = SkipPolicy(decode_seconds=config.decode_seconds)
     samples = Samples(corpus=corpus, encoder=encoder, policy=policy)
     return Planning.of(samples, count_lengths(samples, cache=True), config)
 

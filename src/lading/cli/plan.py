@@ -68,7 +68,6 @@ def plan(
         from lading.plan import plan_stats
         from lading.plan.file import save_plan
         from lading.samples.skip import SkipPolicy
-        from lading.workers.watchdog import Watchdog
 
     config = LoaderConfig.of(
         pack_size=pack_size,
@@ -85,7 +84,7 @@ def plan(
     encoder = Encoder.of(processor, family)
     corpus = opened(meta, format_name, media_dir, media_roots, dataset)
     samples = Samples(
-        corpus=corpus, encoder=encoder, policy=SkipPolicy(strict=strict, watchdog=Watchdog(config.decode_seconds))
+        corpus=corpus, encoder=encoder, policy=SkipPolicy(strict=strict, decode_seconds=config.decode_seconds)
     )
     if not as_json:
         print_formats(corpus, samples.layouts)

@@ -22,7 +22,6 @@ from lading.media.opening import DATA_URL
 from lading.records import Dropped, MediaPart
 from lading.samples.skip import SkipPolicy
 from lading.sources import Corpus
-from lading.workers.watchdog import Watchdog
 
 REMEMBERED = 100_000
 """Media whose verdict a process keeps; the rows of a picture usually stand together."""
@@ -59,7 +58,7 @@ class Look:
     ) -> None:
         self.corpus, self.layouts, self.border = corpus, layouts, border
         self.pack_size, self.deep, self.seconds = pack_size, deep, seconds
-        self._policy = SkipPolicy(watchdog=Watchdog(seconds))
+        self._policy = SkipPolicy(decode_seconds=seconds)
         self._markers = Markers(WELL_KNOWN if border is None else special_tokens(border))
         self._known: dict[tuple[str, str, str], Verdict] = {}
         self.samples = (

@@ -31,16 +31,15 @@ from lading.loader.ranks import find_ranks
 from lading.loader.state import Cursor, check_plan
 from lading.media.normalise import PixelNormaliser
 from lading.plan import PlanStats, plan_stats
+from lading.plan.assign_workers import assign_workers, decoding_costs
 from lading.plan.file import load_plan
-from lading.plan.lanes import decoding_costs, share_out
 from lading.progress import Advance, default_watcher, watched_by
 from lading.records import Batch, PackPlan, Work
 from lading.samples.opening import opened
 from lading.samples.samples import Samples
 from lading.samples.skip import SkipPolicy
-from lading.workers.prefetch import Ahead
-from lading.workers.restart import sweep
-from lading.workers.watchdog import Watchdog
+from lading.samples.worker_watch import WorkerWatch
+from lading.workers.prefetch import Prefetcher, free_decoders
 
 logger = logging.getLogger(__name__)
 
@@ -113,7 +112,7 @@ class Loader:
             self.samples = Samples(
                 corpus=opened(corpus, self.config.cache, format, media_dir, media_roots),
                 encoder=Encoder.of(processor, family, pixels=self.config.pixels, draft=self.config.draft),
-                policy=SkipPolicy(strict=self.config.strict, watchdog=Watchdog(self.config.decode_seconds)),
+                policy=SkipPolicy(strict=self.config.strict, decode_seconds=self.config.decode_seconds),
             )
             self._layers = read_layers(self.samples.facts.family, model_config, self.config.attention)
             counted = count_lengths(self.samples, told, workers=self.config.count_workers, cache=self.config.cache)
@@ -275,25 +274,26 @@ class Loader:
         own, size = self._epoch.left(), self.config.batch_size
         return [own[start : start + size] for start in range(0, len(own), size)]
 
-    def _batches(self) -> Ahead[Batch | LadingError]:
-        """What is left of the epoch, made by the workers: a lane for each."""
-        batches = self._batches_left()
+    def _batches(self) -> Prefetcher[Batch | LadingError]:
+        """What is left of the epoch, made by the workers."""
+        batches, workers = self._batches_left(), self.config.num_workers
         costs = decoding_costs(self.lengths, self.plan)
         works = [costs[np.array(numbers) % len(costs)].sum() for numbers in batches]
-        lanes = share_out(works, max(1, self.config.num_workers))
-        if self.config.num_workers:
-            sweep()
+        assigned = assign_workers(works, max(1, workers))
+        if workers:
+            free_decoders()
         parts = self.parts()
-        watchdogs = [Watchdog(self.config.decode_seconds) for _ in range(max(1, self.config.num_workers))]
+        watches = [WorkerWatch(self.config.decode_seconds) for _ in range(workers)]
 
-        def open_loader(lane: int, share: list[list[int]]) -> DataLoader[Batch | LadingError]:
-            samples = replace(self.samples, policy=replace(self.samples.policy, watchdog=watchdogs[lane]))
-            own = {"dataset": self._dataset(samples), "batch_sampler": share}
+        def open_loader(worker: int, share: list[list[int]]) -> DataLoader[Batch | LadingError]:
+            policy = replace(self.samples.policy, watch=watches[worker] if workers else None)
+            dataset = self._dataset(replace(self.samples, policy=policy))
+            own = {"dataset": dataset, "batch_sampler": share, "num_workers": min(1, workers)}
             # Its own generator: the global one must not depend on how often a run was interrupted.
-            generator = torch.Generator().manual_seed(self.config.seed + lane)
-            return DataLoader(**{**parts, **own}, num_workers=min(1, self.config.num_workers), generator=generator)
+            generator = torch.Generator().manual_seed(self.config.seed + worker)
+            return DataLoader(**{**parts, **own}, generator=generator)
 
-        return Ahead(open_loader, batches, lanes, lambda lane, code: watchdogs[lane].bury(code))
+        return Prefetcher(open_loader, batches, assigned, lambda worker, process: watches[worker].end_if_late(process))
 
     def _plan(self, epoch: int) -> PackPlan:
         """The plan of an epoch: the one that was given, the one made last, or a new one."""

@@ -41,8 +41,6 @@ class PackDataset(Dataset[Pack | LadingError]):
             return self._build(number)
         except LadingError as error:
             return error
-        finally:
-            self.samples.policy.rest()
 
     def _build(self, number: int) -> Pack:
         fills, number = divmod(number, len(self.plan))

@@ -14,9 +14,9 @@ from lading.errors import MissingDependency, Reason, SkipSample
 from lading.media import image
 from lading.media.allowed import open_clip, refuse_other_codec
 from lading.media.audio import samples_at
+from lading.media.deadline import seconds_left
 from lading.media.opening import corrupt_as_skip, name_of, readable
 from lading.records import AudioSize, MediaPart, VideoSize
-from lading.workers.deadline import seconds_left
 
 if TYPE_CHECKING:
     from av.container import InputContainer

@@ -5,7 +5,7 @@ order/        packs → (step, rank), alike in cost within a step; one way a fil
 costs         what a pack costs in language, attention and vision
 room          how much of a pack samples may fill beside a placeholder
 carry_on      what is left of an epoch, for another number of ranks
-lanes         which worker makes which batch
+assign_workers  which worker makes which batch
 balance, randomness, stats   how good a plan is
 fingerprint   what tells plans apart
 sorting       stable orders of whole numbers, fast

@@ -3,7 +3,8 @@
 samples     `Samples`: a corpus with everything that encodes its conversations
 opening     a path, or an open corpus → a corpus
 layouts     how the rows of each source are read, as configured or as some of them show
-skip        the one place where any error may become a named skip
+skip        the one guard around reading a sample: any error, and what takes too long, may become a named skip
+worker_watch  an end to a worker that hangs where no alarm is heard
 truncation  samples that are too long, cut to what fits
 """
 

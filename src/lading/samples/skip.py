@@ -1,37 +1,63 @@
-"""The skip policy: the one place where any error may become a named skip.
+"""The skip policy: the one guard around the reading of a sample. What fails or hangs becomes a named skip.
 
 A `SkipSample` is a room's own word that a sample cannot be used. Any other error while a sample is read (a decoder that
 breaks in a new way, say) must not end a run of a week either: it is written down under `unexpected_error`, with its
 type. With `strict`, both are raised. Errors of ours (`ExactnessError`) and of the configuration are always raised.
+
+What takes longer than `decode_seconds` is given up, wherever it hangs:
+
+    in steps       whoever decodes in steps looks at the clock between them (`media.deadline`), in any process
+    in Python      in a process that was started to read samples, an alarm interrupts whatever Python does or waits for
+    in C           a worker that hears no alarm is ended by the process that waits for it (`samples.worker_watch`)
+
+In the user's own process (`num_workers=0`) there are the steps alone: its signals are not ours, and it must not end.
 """
 
 from __future__ import annotations
 
+import signal
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from types import FrameType
+from typing import NoReturn, TypeVar
+
+from torch.utils.data import get_worker_info
 
 from lading.errors import LadingError, Reason, SkipSample
+from lading.media.deadline import deadline, took_too_long
 from lading.records import Dropped, SampleKey
-from lading.workers.watchdog import Watchdog
+from lading.samples.worker_watch import WorkerWatch
+from lading.workers import pool
 
 T = TypeVar("T")
 R = TypeVar("R")
+ALARM_AGAIN = 1.0
+"""Seconds after which the alarm rings again, where somebody made light of it."""
+
+_alarm_is_set_up = False
+
+
+class _Alarm(BaseException):
+    """Not an `Exception`: libraries catch those, and would carry on."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SkipPolicy:
-    """How errors of single samples are met."""
+    """How errors of single samples are met, and how long a sample may take."""
 
     strict: bool = False
-    watchdog: Watchdog | None = None
-    """Who gives up what takes too long."""
+    decode_seconds: float | None = None
+    """Seconds that a sample may take; `None`: as many as it likes."""
+    watch: WorkerWatch | None = None
+    """In a worker of the `Loader`: where it notes what it reads."""
 
     def attempt(self, key: SampleKey, work: Callable[[], T]) -> T | Dropped:
         """What `work` gives, or why the sample is left out."""
         try:
-            return work() if self.watchdog is None else self.watchdog.run(key, work)
+            return work() if self.decode_seconds is None else self._in_time(key, work, self.decode_seconds)
         except SkipSample as skip:
             return self.settle(key, skip)
         except (LadingError, MemoryError):
@@ -41,6 +67,26 @@ class SkipPolicy:
             unexpected = SkipSample(Reason.UNEXPECTED_ERROR, found=found, where=key.where)
             unexpected.__cause__ = error
             return self.settle(key, unexpected)
+
+    def _in_time(self, key: SampleKey, work: Callable[[], T], seconds: float) -> T:
+        if self.watch is not None:
+            self.watch.begin(key.index)
+        outer = deadline.set((time.monotonic() + seconds, seconds))
+        try:
+            if not _alarm_may_ring():
+                return work()
+            signal.setitimer(signal.ITIMER_REAL, seconds, ALARM_AGAIN)
+            try:
+                return work()
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        except _Alarm:
+            signal.setitimer(signal.ITIMER_REAL, 0)  # it may have rung just before it was switched off
+            raise took_too_long(seconds, "a sample that was") from None
+        finally:
+            deadline.reset(outer)
+            if self.watch is not None:
+                self.watch.end()
 
     def attempt_each(
         self,
@@ -70,11 +116,6 @@ class SkipPolicy:
             results.append(self.settle(key, outcome) if isinstance(outcome, SkipSample) else outcome)
         return results
 
-    def rest(self) -> None:
-        """All that was asked for is done; nobody waits."""
-        if self.watchdog is not None:
-            self.watchdog.rest()
-
     def settle(self, key: SampleKey, skip: SkipSample) -> Dropped:
         """Write a refusal down, or raise it with the sample's place."""
         if self.strict:
@@ -85,3 +126,18 @@ class SkipPolicy:
 
 def _alone(work: Callable[[list[R]], list[T]], item: R) -> T:
     return work([item])[0]
+
+
+def _alarm_may_ring() -> bool:
+    """Whether this process was started to read samples; if so, the alarm is heard from now on."""
+    global _alarm_is_set_up  # noqa: PLW0603 - it is about the process
+    if not (pool.is_pool_process or get_worker_info() is not None):
+        return False
+    if not _alarm_is_set_up and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGALRM, _ring)
+        _alarm_is_set_up = True
+    return _alarm_is_set_up
+
+
+def _ring(number: int, frame: FrameType | None) -> NoReturn:
+    raise _Alarm

@@ -30,7 +30,7 @@ def decoding_costs(table: LengthTable, plan: PackPlan) -> NDArray[np.float64]:
     return costs
 
 
-def share_out(costs: Sequence[float] | NDArray[np.float64], workers: int) -> list[int]:
+def assign_workers(costs: Sequence[float] | NDArray[np.float64], workers: int) -> list[int]:
     """Which worker makes each batch. They are dealt from the last to the first, each to whoever is then free longest.
 
     Time is counted in turns, at a pace at which the workers just keep up: here a cost of 1 takes 1.2 turns.
@@ -40,17 +40,17 @@ def share_out(costs: Sequence[float] | NDArray[np.float64], workers: int) -> lis
         given to        0      1     0     0     0     0
         who begins it   3.8   -2.0   1.8   0.6  -0.6  -1.8    at this turn, and so is free until then
 
-    >>> share_out([1, 1, 1, 1, 5, 1], workers=2)
+    >>> assign_workers([1, 1, 1, 1, 5, 1], workers=2)
     [0, 0, 0, 0, 1, 0]
-    >>> share_out([1, 1, 1, 1, 1, 1], workers=2)
+    >>> assign_workers([1, 1, 1, 1, 1, 1], workers=2)
     [1, 0, 1, 0, 1, 0]
     """
     pace = workers * len(costs) / (float(np.sum(costs)) or 1.0)
     # The turn from which on each worker is busy, negated: the first of the heap is the one who is free longest.
     busy = [(-float(len(costs)), worker) for worker in range(workers)]
-    lanes = [0] * len(costs)
+    assigned = [0] * len(costs)
     for turn in reversed(range(len(costs))):
         since, worker = busy[0]
-        lanes[turn] = worker
+        assigned[turn] = worker
         heapq.heapreplace(busy, (max(since, -turn) + costs[turn] * pace, worker))
-    return lanes
+    return assigned

@@ -4,6 +4,7 @@ import ctypes
 import faulthandler
 import gc
 import json
+import multiprocessing
 import os
 import signal
 import socket
@@ -20,10 +21,10 @@ from lading.errors import ConfigError, Reason, SkipSample
 from lading.media import measure, video
 from lading.records import Dropped, MediaPart, SampleKey
 from lading.samples.skip import SkipPolicy
+from lading.samples.worker_watch import WorkerWatch
 from lading.toy.drawing import draw_clip
-from lading.workers.deadline import within
 from lading.workers.pool import ProcessPool
-from lading.workers.watchdog import Watchdog
+from lading.workers.prefetch import MOST_DEATHS
 
 TOY = "toy:qwen2_5_vl"
 KEY = SampleKey(index=3, source="s", where="d.jsonl:4")
@@ -76,17 +77,21 @@ def test_a_clip_that_takes_too_long_is_given_up_between_two_frames(tmp_path: Pat
     """In any process: no signal is needed for it."""
     draw_clip(tmp_path / "clip.mp4", "red", "circle", frames=400)
     part = MediaPart(kind="video", reference=str(tmp_path / "clip.mp4"))
-    with within(0.01), pytest.raises(SkipSample, match=r"clip\.mp4 still being read after 0\.01 s") as skip:
-        video.decode(part, range(400))
-    assert skip.value.reason == Reason.DECODE_TIMEOUT
-    with within(60):
-        assert len(video.decode(part, range(400))) == 400
-    assert len(video.decode(part, range(400))) == 400, "whoever sets no limit has none"
+
+    def frames_in(seconds: float | None) -> Any:
+        return SkipPolicy(decode_seconds=seconds).attempt(KEY, lambda: len(video.decode(part, range(400))))
+
+    dropped = frames_in(0.01)
+    assert dropped.reason == Reason.DECODE_TIMEOUT
+    assert "clip.mp4 still being read after 0.01 s" in dropped.detail
+    assert frames_in(60) == 400
+    assert frames_in(None) == 400, "whoever sets no limit has none"
+    assert len(video.decode(part, range(400))) == 400, "and none is left behind"
 
 
 def in_a_process_of_ours(work: Callable[[], Any], seconds: float) -> Any:
     """What the policy makes of a sample, and of the next one, in a process that was started to read samples."""
-    policy = SkipPolicy(watchdog=Watchdog(seconds))
+    policy = SkipPolicy(decode_seconds=seconds)
 
     def attempt_both(_: int) -> list[Any]:
         return [policy.attempt(KEY, work), policy.attempt(KEY, lambda: "the next one")]
@@ -126,7 +131,7 @@ def test_a_pipe_that_is_read_all_the_same_is_interrupted(tmp_path: Path) -> None
 
 def test_the_signals_of_the_user_are_left_alone() -> None:
     before = signal.getsignal(signal.SIGALRM)
-    assert SkipPolicy(watchdog=Watchdog(0.01)).attempt(KEY, lambda: time.sleep(0.05)) is None
+    assert SkipPolicy(decode_seconds=0.01).attempt(KEY, lambda: time.sleep(0.05)) is None
     assert signal.getsignal(signal.SIGALRM) == before
 
 
@@ -164,7 +169,7 @@ def locked_for_good() -> None:
 
 @pytest.mark.slow
 def test_a_worker_that_hears_nothing_ends_and_the_next_one_refuses_the_sample(
-    corpus: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    corpus: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     hang_on(monkeypatch, "clip-1.mp4", locked_for_good)
     loader = Loader(corpus, TOY, pack_size=300, num_workers=2, decode_seconds=0.5)
@@ -175,7 +180,45 @@ def test_a_worker_that_hears_nothing_ends_and_the_next_one_refuses_the_sample(
     assert json.loads((corpus.parent / "clips.jsonl").read_text().splitlines()[1])["videos"] == ["clip-1.mp4"]
     assert str(entry["where"]).endswith("clips.jsonl:2")
     assert "no alarm interrupts" in str(entry["detail"])
-    assert "A worker died" in caplog.text
+    assert "A worker hung and was ended" in caplog.text
+    assert "in locked_for_good" in capfd.readouterr().err, "it says where"
+
+
+@pytest.mark.slow
+def test_any_number_of_samples_may_hang_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More clips in one pack than workers that may die without a single batch in between."""
+    hang_on(monkeypatch, ".mp4", locked_for_good)
+    loader = Loader(toy.write_corpus(tmp_path, samples=50), TOY, pack_size=9000, num_workers=1, decode_seconds=0.2)
+    clips = int((loader.lengths.videos > 0).sum())
+    assert clips > MOST_DEATHS
+    list(loader)
+    assert reasons(loader) == {"decode_timeout": clips}
+
+
+def note_then_wait(watch: WorkerWatch, moves_on: bool) -> None:
+    watch.begin(7)
+    if moves_on:
+        signal.signal(signal.SIGVTALRM, lambda *_: (watch.end(), os._exit(0)))
+    time.sleep(60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moves_on", [False, True])
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_only_what_a_late_worker_was_still_reading_is_refused(method: str, moves_on: bool) -> None:
+    watch = WorkerWatch(0.1)
+    worker: Any = multiprocessing.get_context(method).Process(target=note_then_wait, args=(watch, moves_on))
+    worker.start()
+    assert not watch.end_if_late(worker), "it has only begun"
+    until = time.monotonic() + 60
+    while not watch.end_if_late(worker) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not worker.is_alive()
+    assert watch.refused == (set() if moves_on else {7})
+    assert not watch.end_if_late(worker), "nothing is being read"
+    if not moves_on:
+        with pytest.raises(SkipSample, match="no alarm interrupts"):
+            watch.begin(7)
 
 
 def killed_once(mark: Path) -> None:
@@ -234,8 +277,8 @@ def test_a_decoder_that_is_garbage_when_workers_are_forked_does_not_hang_them(
 ) -> None:
     """Its threads are left behind: whoever frees it in a worker waits for them forever."""
     draw_clip(tmp_path / "long.mp4", "red", "circle", frames=200)
-    loader = Loader(corpus, TOY, pack_size=300, num_workers=1, decode_seconds=1.0)
-    hang_on(monkeypatch, ".mp4", gc.collect)  # the worker sweeps up before it decodes
+    loader = Loader(corpus, TOY, pack_size=300, num_workers=1, decode_seconds=10.0)
+    hang_on(monkeypatch, ".mp4", gc.collect)  # the worker frees garbage before it decodes
     container = av.open(str(tmp_path / "long.mp4"))
     container.streams.video[0].thread_type = "AUTO"
     frame = next(container.decode(video=0))
