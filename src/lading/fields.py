@@ -49,6 +49,9 @@ class Field:
     """`"count"`: 0, 1, 2, … as positions do, so that padding is a document of its own."""
     stretch: int | None = None
     """A second axis that grows to the widest medium of a pack (its patches or frames), filled with `pad` behind."""
+    counted_by: tuple[str, ...] = ()
+    """The inputs of which one says how many rows each medium has: a number each, or a grid whose sides are multiplied.
+    A batch that is a plain dictionary, without documents, is cut by it."""
 
     def __post_init__(self) -> None:
         if self.axis not in AXES:
@@ -81,6 +84,9 @@ SEQUENCE_FIELDS: Final[dict[str, Field]] = {
     **{name: Field(axis="token") for name in ("attention_mask", "token_type_ids", "mm_token_type_ids")},
 }
 """What has one entry for each token in batches that are plain dictionaries, known by name."""
+
+ROW_NAMES: Final = ("shift_labels", "attention_mask")
+"""What a batch has besides the fields of its family, a row of it for each row of the batch."""
 
 COUNT_NAMES: Final[dict[MediaKind, str]] = {kind: f"n_{kind}s_per_sample" for kind in MEDIA_KINDS}
 """Where a batch says how many media each of its rows has: [B] numbers. No model takes these."""

@@ -29,7 +29,7 @@ from torch import Tensor
 from torch.utils.data import get_worker_info
 
 from lading.errors import ExactnessError, Reason, SkipSample
-from lading.fields import IGNORE_INDEX, SEQUENCE_FIELDS, Field
+from lading.fields import IGNORE_INDEX, SEQUENCE_FIELDS, TOKEN_FIELDS, Field
 from lading.records import Document, Encoded
 
 LARGE = 1 << 20
@@ -85,7 +85,7 @@ def join(parts: Sequence[Mapping[str, Tensor]], fields: Mapping[str, Field]) -> 
     """Concatenate each field over the parts that have it. A text-only part simply has no pixels."""
     joined: dict[str, Tensor] = {}
     for name in dict.fromkeys(name for part in parts for name in part):
-        field, pieces = _field(name, fields), [part[name] for part in parts if name in part]
+        field, pieces = declared_field(name, fields), [part[name] for part in parts if name in part]
         if field.stretch is not None:
             pieces = _stretched(pieces, field, field.stretch)
         joined[name] = pieces[0] if len(pieces) == 1 else _concatenated(pieces, field.dim)
@@ -114,7 +114,7 @@ def split(
     """Cut joined tensors back into their documents. A part without rows of a medium does not get its key."""
     parts: list[dict[str, Tensor]] = [{} for _ in documents]
     for name, tensor in tensors.items():
-        field = _field(name, fields)
+        field = declared_field(name, fields)
         extents = [extent(document, field) for document in documents]
         if sum(extents) != tensor.shape[field.dim]:
             raise ExactnessError(
@@ -144,7 +144,7 @@ def clip(encoded: Encoded, tokens: int, fields: Mapping[str, Field]) -> Encoded:
     kept = replace(document, tokens=tokens, media=tuple(span for span in document.media if span.stop <= tokens))
     tensors: dict[str, Tensor] = {}
     for name, tensor in encoded.tensors.items():
-        field = _field(name, fields)
+        field = declared_field(name, fields)
         if field.unit == "group" and len(kept.media) < len(document.media):
             # How a picture is shown depends on how many stand beside it: what is left would be another picture.
             raise SkipSample(
@@ -239,22 +239,14 @@ def stack_padded(rows: Sequence[Tensor], length: int, field: Field, value: int |
     return stack(padded) if len(padded) > 1 else padded[0].unsqueeze(-2)
 
 
-def cut_rows(
-    tensors: Mapping[str, Tensor], sizes: Sequence[int], fields: Mapping[str, Field]
-) -> list[dict[str, Tensor]]:
-    """Cut batched tensors along their rows. `stack` put the rows of a token field just before its tokens; what is no
-    field (a mask) has them first.
+def row_axis(name: str, tensor: Tensor) -> int:
+    """The axis on which a batched tensor has its rows: the first, but `stack` put those of a token field just before
+    its tokens.
 
-    >>> cut = cut_rows({"input_ids": torch.zeros(5, 3)}, [3, 2], {"input_ids": Field(axis="token")})
-    >>> [part["input_ids"].shape[0] for part in cut]
-    [3, 2]
+    >>> row_axis("position_ids", torch.zeros(4, 2, 9)), row_axis("attention_mask", torch.zeros(2, 1, 9, 9))
+    (1, 0)
     """
-    parts: list[dict[str, Tensor]] = [{} for _ in sizes]
-    for name, tensor in tensors.items():
-        dim = tensor.ndim - 2 if name in fields else 0
-        for part, piece in zip(parts, torch.split(tensor, list(sizes), dim=dim), strict=True):
-            part[name] = piece
-    return parts
+    return tensor.ndim - 2 if name in TOKEN_FIELDS else 0
 
 
 def cut(tensor: Tensor, sizes: Sequence[int], dim: int = 0) -> list[Tensor]:
@@ -266,11 +258,12 @@ def cut(tensor: Tensor, sizes: Sequence[int], dim: int = 0) -> list[Tensor]:
     return list(torch.split(tensor, list(sizes), dim=dim))
 
 
-def _field(name: str, fields: Mapping[str, Field]) -> Field:
+def declared_field(name: str, fields: Mapping[str, Field]) -> Field:
+    """What the rows of a tensor count, by a family's table; an error by name where the family does not say."""
     if name not in fields:
         raise ExactnessError(
             found=f"a tensor {name!r} that the family does not declare",
             wanted=f"one of {', '.join(fields)}",
-            consequence="it could not be joined or split",
+            consequence="nobody knows which sample its rows belong to",
         )
     return fields[name]

@@ -21,9 +21,9 @@ from torch.nn.functional import cross_entropy
 
 from lading import toy
 from lading.loader import Samples
-from lading.microbatch import row_axes
 from lading.packing import build_pack, collate_samples
 from lading.records import Batch, Encoded
+from lading.vlm.media_rows import row_axes
 from lading.vlm.pp_media import VLM_PP_MEDIA_KEY, prepare_vlm_media_for_pp, stage_vlm_media_for_pp
 
 pytestmark = pytest.mark.xdist_group("pipeline")

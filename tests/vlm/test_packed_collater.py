@@ -154,9 +154,9 @@ def test_packs_of_the_front_door_reach_the_right_microbatch(toy_samples: Samples
 @pytest.mark.parametrize("family", toy.recipes())
 def test_every_family_of_packs_reaches_the_right_microbatch(family: str, toy_meta: Path) -> None:
     """Tiles of two pictures in one row and of one in the other, and none of a third: by what packs carry."""
-    from lading.microbatch import MEDIA_KEYS
     from lading.vlm.datasets import PreTokenizedDatasetWrapper, make_meta_dataset
     from lading.vlm.neat_packing_vlm import PackedDatasetWrapper
+    from lading.vlm.pp_media import _VLM_MEDIA_KEYS as MEDIA_KEYS
     from lading.vlm.pp_media import VLM_PP_MEDIA_KEY, prepare_vlm_media_for_pp
 
     wrapper = PreTokenizedDatasetWrapper(make_meta_dataset(toy_meta), toy.processor(family))

@@ -39,6 +39,13 @@ BUILT_IN = (
 )
 """Module names in this folder, each with a `FAMILY`."""
 
+OTHER_INPUTS: Mapping[str, Field] = {
+    "pixel_attention_mask": Field(axis="image"),
+    "spatial_shapes": Field(axis="image"),
+    "input_features_mask": Field(axis="audio"),
+}
+"""Media inputs of models that no family is declared for: the pictures of LFM2-VL, the sounds of Gemma 3n."""
+
 
 @cache
 def _foreign() -> dict[str, EntryPoint]:
@@ -88,8 +95,25 @@ def table_for(names: Iterable[str]) -> Mapping[str, Field]:
     for family in all_families():
         if wanted <= set(family.table):
             return family.table
-    known = {name for family in all_families() for name in family.fields}
-    raise UnknownName(kind="media inputs", name=", ".join(sorted(wanted)), known=known, where="families")
+    raise UnknownName(kind="media inputs", name=", ".join(sorted(wanted)), known=media_inputs(), where="families")
+
+
+def media_inputs(names: Iterable[str] = ()) -> dict[str, tuple[Field, ...]]:
+    """Every media input there is, with all that its rows may count; of other packages' families, too.
+
+    Given the names in a batch, only the families that have all of them are asked, where there are any.
+
+    >>> [field.axis for field in media_inputs(["pixel_values", "pixel_values_local"])["pixel_values"]]
+    ['image']
+    """
+    tables = [family.fields for family in all_families()]
+    wanted = set(names)
+    fitting = [table for table in tables if wanted and wanted <= table.keys()] or [*tables, OTHER_INPUTS]
+    found: dict[str, dict[Field, None]] = {}
+    for table in fitting:
+        for name, field in table.items():
+            found.setdefault(name, {})[field] = None
+    return {name: tuple(fields) for name, fields in found.items()}
 
 
 def _checked(family: object, name: str) -> Family:

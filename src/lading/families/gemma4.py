@@ -37,8 +37,8 @@ FAMILY = Family(
     fields={
         "pixel_values": Field(axis="image"),
         "image_position_ids": Field(axis="image"),
-        "pixel_values_videos": Field(axis="video_run"),
-        "video_position_ids": Field(axis="video_run"),
+        "pixel_values_videos": Field(axis="video_run", counted_by=("num_frames_per_video",)),
+        "video_position_ids": Field(axis="video_run", counted_by=("num_frames_per_video",)),
         "num_frames_per_video": Field(axis="video"),
     },
     tensors=processor_tensors,

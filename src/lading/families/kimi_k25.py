@@ -35,11 +35,13 @@ FAMILY = Family(
         ),
     },
     fields={
-        "pixel_values": Field(axis="image_patch"),
+        "pixel_values": Field(axis="image_patch", counted_by=("image_grid_thw", "grid_thws")),
         "image_grid_thw": Field(axis="image"),
-        "pixel_values_videos": Field(axis="video_patch"),
+        "pixel_values_videos": Field(axis="video_patch", counted_by=("video_grid_thw",)),
         # One grid for every few frames, each behind its time.
         "video_grid_thw": Field(axis="video_run"),
+        # The published processor's own name for the grids.
+        "grid_thws": Field(axis="image"),
     },
     tensors=processor_tensors,
     # 1T-A32B.

@@ -50,7 +50,10 @@ FAMILY = Family(
     models=("KimiVLForConditionalGeneration",),
     turns=TurnStyle(opening="<|im_{role}|>{role}<|im_middle|>", closing="<|im_end|>"),
     media={"image": Medium(mark=PAD, pad=PAD, geometry=_pictures)},
-    fields={"pixel_values": Field(axis="image_patch"), "image_grid_hws": Field(axis="image")},
+    fields={
+        "pixel_values": Field(axis="image_patch", counted_by=("image_grid_hws",)),
+        "image_grid_hws": Field(axis="image"),
+    },
     tensors=_tensors,
     # A3B.
     work=work(

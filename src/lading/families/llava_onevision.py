@@ -57,6 +57,7 @@ FAMILY = Family(
     fields={
         # Clips of one batch have equally many frames.
         "pixel_values_videos": Field(axis="video"),
+        "image_sizes_videos": Field(axis="video"),
         "pixel_values": Field(axis="image", stretch=1),
         "image_sizes": Field(axis="image"),
         "batch_num_images": Field(axis="image_group"),

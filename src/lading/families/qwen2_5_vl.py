@@ -22,9 +22,9 @@ FAMILY = Family(
         "video": Medium(mark="<|video_pad|>", pad="<|video_pad|>", geometry=partial(ClipGrid.read, fps=2.0)),
     },
     fields={
-        "pixel_values": Field(axis="image_patch"),
+        "pixel_values": Field(axis="image_patch", counted_by=("image_grid_thw",)),
         "image_grid_thw": Field(axis="image"),
-        "pixel_values_videos": Field(axis="video_patch"),
+        "pixel_values_videos": Field(axis="video_patch", counted_by=("video_grid_thw",)),
         "video_grid_thw": Field(axis="video"),
         "second_per_grid_ts": Field(axis="video"),
     },

@@ -27,9 +27,9 @@ FAMILY = Family(
         ),
     },
     fields={
-        "pixel_values": Field(axis="image_patch"),
+        "pixel_values": Field(axis="image_patch", counted_by=("image_grid_thw",)),
         "image_grid_thw": Field(axis="image"),
-        "pixel_values_videos": Field(axis="video_patch"),
+        "pixel_values_videos": Field(axis="video_patch", counted_by=("video_grid_thw",)),
         "video_grid_thw": Field(axis="video"),
     },
     tensors=patch_tensors,

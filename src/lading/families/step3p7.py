@@ -43,7 +43,11 @@ FAMILY = Family(
     fields={
         "pixel_values": Field(axis="image"),
         "num_local_patches": Field(axis="image"),
-        "pixel_values_local": Field(axis="image_patch"),
+        "pixel_values_local": Field(axis="image_patch", counted_by=("num_local_patches",)),
+        # The same by the names of the processor that was published with Step-3.
+        "patch_pixel_values": Field(axis="image_patch", counted_by=("num_patches",)),
+        "num_patches": Field(axis="image"),
+        "patch_newline_mask": Field(axis="image_patch", counted_by=("num_patches",)),
     },
     tensors=processor_tensors,
     layers=lambda config: {

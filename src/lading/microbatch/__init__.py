@@ -1,32 +1,22 @@
-"""Batch → pipeline-parallel pieces, by the rows and counts the batch carries: the exact inverse of collating.
+"""Batch → microbatches for pipeline stages, by the field table of its family: the exact inverse of collating.
 
-cut         a `Batch` → microbatches, for whoever runs them by hand
-ownership   which row owns which media: the table of media inputs, and the counts
-pieces      how many rows each microbatch gets, and on which axis they lie
-chunks      media cut for the microbatches of a schedule
-pipeline    what is asked of a pipeline
-stage       those chunks at the first stage, for one call of the schedule
+cut   a `Batch` → its `Microbatch`es
 """
 
-from lading.microbatch.chunks import Chunks, chunk_documents, chunk_media, cut_media, move_media
-from lading.microbatch.cut import cut_batch
-from lading.microbatch.ownership import BOOKKEEPING, COUNT_KEYS, MEDIA_KEYS, MediaKey, Ownership
-from lading.microbatch.pieces import piece_sizes, row_axes
-from lading.microbatch.stage import staged_media
+import warnings
+from importlib import import_module
 
-__all__ = [
-    "BOOKKEEPING",
-    "COUNT_KEYS",
-    "MEDIA_KEYS",
-    "Chunks",
-    "MediaKey",
-    "Ownership",
-    "chunk_documents",
-    "chunk_media",
-    "cut_batch",
-    "cut_media",
-    "move_media",
-    "piece_sizes",
-    "row_axes",
-    "staged_media",
-]
+from lading.microbatch.cut import cut_batch, piece_sizes, piece_slices, piece_sums
+
+__all__ = ["cut_batch", "piece_sizes", "piece_slices", "piece_sums"]
+
+_MOVED = {"row_axes": "lading.vlm.media_rows", "staged_media": "lading.vlm.pipeline_stage"}
+
+
+def __getattr__(name: str) -> object:
+    """Former names, which go with the next release."""
+    if name not in _MOVED:
+        raise AttributeError(f"module 'lading.microbatch' has no attribute {name!r}")
+    warnings.warn(f"lading.microbatch.{name} is now {_MOVED[name]}.{name}", DeprecationWarning, stacklevel=2)
+    moved: object = import_module(_MOVED[name]).__dict__[name]
+    return moved

@@ -2,59 +2,108 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from lading.fields import BORDERS, Field
-from lading.microbatch.chunks import chunk_documents
-from lading.microbatch.pieces import piece_sizes
+from lading.errors import ConfigError, ExactnessError
+from lading.fields import BORDERS, ROW_NAMES, Field
 from lading.records import Batch, Document, Microbatch
-from lading.tensors import cut_rows
+from lading.tensors import cut, declared_field, extent, row_axis, width
 
-Rows = tuple[tuple[Document, ...], ...]
+if TYPE_CHECKING:
+    from lading.records.batches import Input
+
+Rows = Sequence[Sequence[Document]]
 
 
-def cut_batch(batch: Batch, pieces: int, *, fields: Mapping[str, Field]) -> list[Microbatch]:
-    """`pieces` microbatches of equally many rows (the first ones get one more where it does not divide)."""
-    sizes = piece_sizes(len(batch.rows), pieces)
-    own_borders = _borders(batch, sizes)
-    tensors = {name: value for name, value in batch.inputs.items() if isinstance(value, Tensor) and name not in BORDERS}
-    media = chunk_documents(tensors, batch.rows, pieces, fields)
-    tokens = cut_rows({name: value for name, value in tensors.items() if name not in media}, sizes, fields)
-    masks = _masks(batch, sizes)
-    constants = {name: value for name, value in batch.inputs.items() if isinstance(value, int)}
-    own = [{name: parts[piece] for name, parts in media.items() if parts[piece] is not None} for piece in range(pieces)]
-    return [
-        Microbatch(inputs={**constants, **token_part, **mask_part, **borders, **media_part}, rows=rows)
-        for rows, token_part, mask_part, borders, media_part in zip(
-            _groups(batch.rows, sizes), tokens, masks, own_borders, own, strict=True
+def piece_sizes(rows: int, pieces: int) -> list[int]:
+    """How many rows each microbatch gets, as torch splits a batch: the first ones get one more where need be.
+
+    >>> piece_sizes(7, 3)
+    [3, 2, 2]
+    """
+    if not 1 <= pieces <= rows:
+        raise ConfigError(
+            found=f"{pieces} microbatches of {rows} rows",
+            wanted=f"1 to {rows}" if rows else "at least one row",
+            where="microbatches",
         )
-    ]
+    return [rows // pieces + (piece < rows % pieces) for piece in range(pieces)]
 
 
-def _borders(batch: Batch, sizes: list[int]) -> list[dict[str, Tensor]]:
-    """Borders of documents, for each microbatch counted from its own first row. The longest may be another's."""
-    parts: list[dict[str, Tensor]] = [{} for _ in sizes]
-    for name in BORDERS:
-        if name in batch:
-            whole, length = batch.tensor(name), batch.tensor("input_ids").shape[1]
-            for piece, part in enumerate(parts):
-                first, last = sum(sizes[:piece]) * length, sum(sizes[: piece + 1]) * length
-                part[name] = whole[(whole >= first) & (whole <= last)] - first
-    return parts
+def piece_sums(numbers: Sequence[int], sizes: Sequence[int]) -> list[int]:
+    """One number for each row → their sum for each microbatch.
+
+    >>> piece_sums([3, 1, 0, 0], [2, 2])
+    [4, 0]
+    """
+    return [sum(numbers[rows]) for rows in piece_slices(sizes)]
 
 
-def _masks(batch: Batch, sizes: list[int]) -> list[dict[str, dict[str, Tensor]]]:
-    """Masks by the kind of layer, for each microbatch."""
-    parts: list[dict[str, dict[str, Tensor]]] = [{} for _ in sizes]
+def piece_slices(sizes: Sequence[int]) -> list[slice]:
+    """Which rows each microbatch has.
+
+    >>> piece_slices([2, 1])
+    [slice(0, 2, None), slice(2, 3, None)]
+    """
+    return [slice(stop - size, stop) for size, stop in zip(sizes, accumulate(sizes), strict=True)]
+
+
+def cut_batch(batch: Batch, pieces: int, *, fields: Mapping[str, Field] | None = None) -> list[Microbatch]:
+    """A batch as microbatches: the exact inverse of joining, by its family's field table (`batch.fields`) alone.
+
+    A microbatch without rows of a medium does not get its name: a vision tower fails on an empty tensor.
+    """
+    sizes = piece_sizes(len(batch.rows), pieces)
+    table = batch.fields if fields is None else fields
+    inputs: list[dict[str, Input]] = [{} for _ in sizes]
     for name, value in batch.inputs.items():
-        if isinstance(value, Mapping):
-            for part, own in zip(parts, cut_rows(value, sizes, {}), strict=True):
-                part[name] = own
-    return parts
+        for own, part in zip(inputs, _cut(name, value, batch, sizes, table), strict=True):
+            if part is not None:
+                own[name] = part
+    rows = (batch.rows[own] for own in piece_slices(sizes))
+    return [Microbatch(inputs=own, rows=mine) for own, mine in zip(inputs, rows, strict=True)]
 
 
-def _groups(rows: Rows, sizes: list[int]) -> list[Rows]:
-    starts = [sum(sizes[:piece]) for piece in range(len(sizes))]
-    return [rows[start : start + size] for start, size in zip(starts, sizes, strict=True)]
+def _cut(
+    name: str, value: Input, batch: Batch, sizes: Sequence[int], table: Mapping[str, Field]
+) -> Sequence[Input | None]:
+    if isinstance(value, int):
+        return [value] * len(sizes)  # `use_cache`, and the length of the longest document, which may be another's
+    if isinstance(value, Mapping):  # masks by the kind of layer
+        masks = zip(*(cut(mask, sizes) for mask in value.values()), strict=True)
+        return [dict(zip(value, own, strict=True)) for own in masks]
+    if name in BORDERS:
+        return _borders(value, sizes, batch.tensor("input_ids").shape[1])
+    if name in ROW_NAMES or declared_field(name, table).axis == "token":
+        return cut(value, sizes, row_axis(name, value))
+    return _media(name, value, batch.rows, sizes, table[name])
+
+
+def _borders(borders: Tensor, sizes: Sequence[int], length: int) -> list[Tensor]:
+    """Borders of documents, for each microbatch counted from its own first row."""
+    ends = [(rows.start * length, rows.stop * length) for rows in piece_slices(sizes)]
+    return [borders[(borders >= first) & (borders <= last)] - first for first, last in ends]
+
+
+def _media(name: str, tensor: Tensor, rows: Rows, sizes: Sequence[int], field: Field) -> list[Tensor | None]:
+    owned = piece_sums([sum(extent(document, field) for document in row) for row in rows], sizes)
+    if sum(owned) != tensor.shape[field.dim]:
+        raise ExactnessError(
+            found=f"{tensor.shape[field.dim]} rows of {name!r}",
+            wanted=f"{sum(owned)}, as the documents of {len(rows)} rows carry",
+            consequence="media would go to the wrong microbatch",
+        )
+    parts = zip(cut(tensor, owned, field.dim), piece_slices(sizes), strict=True)
+    return [_narrowed(part, rows[mine], field) if part.shape[field.dim] else None for part, mine in parts]
+
+
+def _narrowed(part: Tensor, rows: Rows, field: Field) -> Tensor:
+    """A microbatch's own share of a stretched field: what was filled up for a wider medium of another is cut off."""
+    if field.stretch is None:
+        return part
+    widest = max(width(document, field) for row in rows for document in row)
+    return cut(part, [widest, part.shape[field.stretch] - widest], field.stretch)[0]

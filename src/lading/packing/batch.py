@@ -53,6 +53,7 @@ def collate_packs(
         },
         rows=tuple(pack.documents for pack in packs),
         dropped=tuple(dropped for pack in packs for dropped in pack.dropped),
+        fields=fields,
     )
 
 
@@ -94,6 +95,7 @@ def collate_samples(
         },
         rows=tuple(pack.documents for pack in singles),
         dropped=tuple(dropped for pack in singles for dropped in pack.dropped),
+        fields=fields,
     )
 
 

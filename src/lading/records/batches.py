@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lading.errors import ConfigError
-from lading.fields import IGNORE_INDEX, MediaKind
+from lading.fields import IGNORE_INDEX, Field, MediaKind
 from lading.records.lengths import Dropped
 from lading.records.media import Footprint, MediumSpan
 from lading.records.samples import SampleKey
@@ -72,6 +72,8 @@ class Batch:
     inputs: Mapping[str, Input]
     rows: tuple[tuple[Document, ...], ...]
     dropped: tuple[Dropped, ...] = ()
+    fields: Mapping[str, Field] = field(default_factory=dict, repr=False)
+    """The field table of its family: what the rows of each tensor count."""
 
     # A mapping in all but name: torch and Accelerate rebuild what calls itself a Mapping, and would lose the rows.
     def keys(self) -> KeysView[str]:

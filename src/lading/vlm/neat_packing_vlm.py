@@ -25,7 +25,6 @@ from lading import families
 from lading.errors import ConfigError, Reason, UnknownName
 from lading.fields import SEQUENCE_FIELDS, Field, is_count
 from lading.ledger import Ledger, too_long
-from lading.microbatch import MEDIA_KEYS as MEDIA_TABLE
 from lading.packing.positions import ThreeWay, document_positions
 from lading.records import Dropped
 from lading.vlm import estimate as guess
@@ -40,13 +39,13 @@ from lading.vlm.tokenising import tokenising
 logger = logging.getLogger(__name__)
 
 _FIELDS: Final[Mapping[str, Field]] = {
-    **{name: key.field for name, key in MEDIA_TABLE.items()},
+    **families.OTHER_INPUTS,
     **{name: field for family in families.all_families() for name, field in family.fields.items()},
 }
 MEDIA_KEYS: Final = tuple(
     dict.fromkeys(("pixel_values", "image_grid_thw", "image_position_ids", "pixel_values_videos", *_FIELDS))
 )
-"""Every media input of every family: what may stand in a sample beside its tokens."""
+"""Every media input of every family: what may stand in a sample beside its tokens. The first are the page's."""
 
 
 def _estimate_image_tokens(img_meta: Sequence[float], image_cfg: dict[str, Any]) -> int:

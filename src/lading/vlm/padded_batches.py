@@ -99,9 +99,12 @@ def document_counts(documents: Sequence[Document], fields: Mapping[str, Field]) 
         rows = [footprint.rows for document in documents for footprint in document.footprints("image")]
         counts["n_tiles_per_image"] = torch.tensor(rows)
     # Where tiles and frames share a tensor, or a grid stands for each run of pads, no input tells the rows of another.
-    for name, field in fields.items() if axes & {"visual_patch", "video_run"} else ():
+    mixed = bool(axes & {"visual_patch", "video_run"})
+    for name, field in fields.items():
+        told = bool(field.counted_by) or (field.axis == "image_patch" and "n_tiles_per_image" in counts)
+        alone = field.unit in ("patch", "run") and not told
         rows = [extent(document, field) for document in documents]
-        if field.kinds and any(rows):
+        if field.kinds and any(rows) and (mixed or alone):
             counts[row_count(name)] = torch.tensor(rows)
     return counts
 

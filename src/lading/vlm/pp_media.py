@@ -15,12 +15,16 @@ plain text a placeholder image before it gets here.
 
 **Who owns what.** `n_images_per_sample`, `n_videos_per_sample` and `n_audios_per_sample` in the batch say it, [B]
 numbers each. They are looked at before any shape, and do not reach the model. Tiles or crops of pictures, where no grid
-or `num_patches` counts them, are counted by `n_tiles_per_image`. Without counts, only one medium for each row is
-accepted. A `lading.Batch` needs no counts: its documents know.
+or `num_patches` counts them, are counted by `n_tiles_per_image`, and rows of any one input by
+`n_<its name>_per_sample`. Without counts, only one medium for each row is accepted. A `lading.Batch` needs no counts:
+its documents know.
+
+**What is cut.** Every input that a family declares in its `fields`, those of other packages' families too. A tensor
+that no family declares is refused by name, unless `fields` says what its rows count: `{"depth": Field(axis="image")}`.
 
 **Rows.** Microbatches are cut as torch cuts them (`torch.tensor_split`). Three-way positions [3, B, S] stay in the
-batch; `lading.microbatch.row_axes` says on which axis a schedule must split each tensor. Media are cut for batches that
-do not divide, too, but torch's stages exchange activations of one shape and need equal microbatches of one length.
+batch; `lading.vlm.media_rows.row_axes` says on which axis a schedule must split each tensor. Media are cut for batches
+that do not divide, too, but torch's stages exchange activations of one shape and need equal microbatches of one length.
 """
 
 from __future__ import annotations
@@ -33,9 +37,12 @@ from typing import Any, Final
 import torch
 
 from lading.errors import ConfigError
-from lading.fields import Field
-from lading.microbatch import MEDIA_KEYS, cut_media, move_media, staged_media
+from lading.families import media_inputs
+from lading.fields import BORDERS, Field
+from lading.microbatch import cut_batch, piece_sizes
 from lading.records import Batch
+from lading.vlm.media_rows import MediaRows, bookkeeping, chunk_media, refuse_undeclared
+from lading.vlm.pipeline_stage import staged_media
 
 __all__ = [
     "VLM_PP_MEDIA_KEY",
@@ -48,8 +55,9 @@ __all__ = [
 VLM_PP_MEDIA_KEY: Final = "_vlm_pp_media_chunks"
 """Where a prepared batch keeps its media: a dictionary of lists, one entry for each microbatch, `None` for nothing."""
 
-_VLM_MEDIA_KEYS: Final = tuple(MEDIA_KEYS)
-"""Every media input that is moved. `lading.microbatch.MEDIA_KEYS` is the table with what their rows count."""
+_STEP3: Final = ("pixel_values", "patch_pixel_values", "num_patches", "patch_newline_mask")
+_VLM_MEDIA_KEYS: Final = tuple(dict.fromkeys((*_STEP3, *media_inputs())))
+"""Every media input of every family, in the page's order. `lading.families.media_inputs` says what their rows count."""
 
 
 def _select_image_grid(
@@ -84,15 +92,14 @@ def chunk_step3_media(
     >>> [len(chunk) for chunk in chunks["patch_pixel_values"]]
     [3, 0]
     """
-    media = {
+    given = {
         "pixel_values": pixel_values,
         "num_patches": num_patches,
         "patch_pixel_values": patch_pixel_values,
         "patch_newline_mask": patch_newline_mask,
     }
-    batch = {**media, "n_images_per_sample": n_images_per_sample}
-    given = [name for name, value in media.items() if value is not None]
-    return {name: cut_media(name, batch, batch_size, n_microbatches) for name in given}
+    media = MediaRows.read({**given, "n_images_per_sample": n_images_per_sample}, batch_size)
+    return {name: media.cut(name, n_microbatches) for name, value in given.items() if value is not None}
 
 
 def chunk_vlm_media(
@@ -120,8 +127,8 @@ def chunk_vlm_media(
     # Sides are multiplied out where pixels are flat; what is described patch by patch is padded, as the pixels are.
     name = "image_grid_thw" if image_grid.ndim <= 2 else "image_position_ids"
     batch = {"pixel_values": pixel_values, name: image_grid, "n_images_per_sample": n_images_per_sample}
-    pixels, grids = (cut_media(key, batch, batch_size, n_microbatches) for key in ("pixel_values", name))
-    return pixels, grids
+    media = MediaRows.read(batch, batch_size)
+    return media.cut("pixel_values", n_microbatches), media.cut(name, n_microbatches)
 
 
 def prepare_vlm_media_for_pp(
@@ -132,14 +139,59 @@ def prepare_vlm_media_for_pp(
 ) -> MutableMapping[str, Any]:
     """The batch with its media under `VLM_PP_MEDIA_KEY`, cut for the microbatches. A mapping is changed in place.
 
-    A `lading.Batch` becomes a dictionary; `fields` is then its family's table, where its layout is a special one.
-    A batch without media gets no such key.
+    `fields` says what the rows of inputs count that no family declares. A `lading.Batch` becomes a dictionary; it is
+    cut by the table of its own family. A batch without media gets no such key.
 
     >>> batch = {"input_ids": torch.zeros(2, 5), "image_sizes": torch.tensor([[8, 8]]), "n_images_per_sample": [0, 1]}
     >>> prepare_vlm_media_for_pp(batch, batch_size=2, n_microbatches=2)[VLM_PP_MEDIA_KEY]
     {'image_sizes': [None, tensor([[8, 8]])]}
     """
-    return move_media(batch, batch_size, n_microbatches, key=VLM_PP_MEDIA_KEY, fields=fields)
+    return _prepared(batch, batch_size, n_microbatches, fields)
+
+
+def _prepared(
+    batch: MutableMapping[str, Any] | Batch, rows: int | None, pieces: int, fields: Mapping[str, Field] | None
+) -> MutableMapping[str, Any]:
+    """`rows` is `None` where nobody knows better than the ids. A mapping is changed only when nothing was refused."""
+    inputs = batch.inputs if isinstance(batch, Batch) else batch
+    rows = _checked_rows(inputs.get("input_ids"), rows)
+    piece_sizes(rows, pieces)  # Impossible numbers are refused even where there are no media to cut.
+    if isinstance(batch, Batch):
+        chunks = _chunk_documents(batch, pieces, fields)
+        batch = dict(inputs)
+    else:
+        refuse_undeclared({name: value for name, value in batch.items() if name != VLM_PP_MEDIA_KEY}, fields)
+        chunks = chunk_media(batch, rows, pieces, fields)
+    for name in [name for name in batch if name in chunks or name in _VLM_MEDIA_KEYS or bookkeeping(name)]:
+        del batch[name]
+    if chunks:
+        batch[VLM_PP_MEDIA_KEY] = chunks
+    return batch
+
+
+def _chunk_documents(batch: Batch, pieces: int, fields: Mapping[str, Field] | None) -> dict[str, list[Any]]:
+    """The media of a batch whose documents say what belongs to whom."""
+    table = {**batch.fields, **(fields or {})}
+    if any(name in batch.inputs for name in BORDERS):
+        raise ConfigError(
+            found='a batch with the borders of its documents (attention="varlen")',
+            wanted="Loader(microbatches=…), whose microbatches have borders of their own",
+            consequence="a schedule would split the borders as if they were rows",
+            where="media for pipeline stages",
+        )
+    cut = [piece.inputs for piece in cut_batch(batch, pieces, fields=table)]
+    names = [name for name in batch.inputs if name in table and table[name].axis != "token"]
+    return {name: [own.get(name) for own in cut] for name in names}
+
+
+def _checked_rows(ids: object, rows: int | None) -> int:
+    if isinstance(ids, torch.Tensor) and len(ids) == (len(ids) if rows is None else rows):
+        return len(ids)
+    raise ConfigError(
+        found=f"input_ids {list(ids.shape)}" if isinstance(ids, torch.Tensor) else "a batch without input_ids",
+        wanted="input_ids" if rows is None else f"input_ids with {rows} rows",
+        where="media for pipeline stages",
+    )
 
 
 @contextmanager
@@ -150,7 +202,7 @@ def stage_vlm_media_for_pp(
 
     On every rank the chunks are taken out of `batch`, which may then be passed on as keywords. On ranks without the
     first stage nothing else happens. `pp` is a framework's pipeline (`pp.info.has_first_stage`, `.stages`, `.schedule`)
-    or a torch schedule; `lading.microbatch.pipeline` says what exactly is asked of it. Media are moved to the stage's
+    or a torch schedule; `lading.vlm.pipeline_stage` says what exactly is asked of it. Media are moved to the stage's
     device when their turn comes. At the end of the block, also by an error, the stage is as it was before.
 
     A schedule of another number of microbatches than the media were cut for is refused.
@@ -160,7 +212,9 @@ def stage_vlm_media_for_pp(
 
 
 def wrap_vlm_collate_for_pp(
-    collate_fn: Callable[[Any], MutableMapping[str, Any]], n_microbatches: int
+    collate_fn: Callable[[Any], MutableMapping[str, Any]],
+    n_microbatches: int,
+    fields: Mapping[str, Field] | None = None,
 ) -> Callable[[Any], MutableMapping[str, Any]]:
     """A collate function that also prepares the media, for a DataLoader (it can be pickled if `collate_fn` can).
 
@@ -170,10 +224,13 @@ def wrap_vlm_collate_for_pp(
     """
     if n_microbatches < 1:
         raise ConfigError(found=f"{n_microbatches} microbatches", wanted="at least 1", where="wrap_vlm_collate_for_pp")
-    return partial(_collate_for_pp, collate_fn, n_microbatches)
+    return partial(_collate_for_pp, collate_fn, n_microbatches, fields)
 
 
 def _collate_for_pp(
-    collate_fn: Callable[[Any], MutableMapping[str, Any]], n_microbatches: int, examples: Any
+    collate_fn: Callable[[Any], MutableMapping[str, Any]],
+    n_microbatches: int,
+    fields: Mapping[str, Field] | None,
+    examples: Any,
 ) -> MutableMapping[str, Any]:
-    return move_media(collate_fn(examples), None, n_microbatches, key=VLM_PP_MEDIA_KEY)
+    return _prepared(collate_fn(examples), None, n_microbatches, fields)

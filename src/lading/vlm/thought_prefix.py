@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from lading.families import media_inputs
 from lading.fields import Field
-from lading.microbatch import MEDIA_KEYS
 from lading.tensors import pad, stack
 from lading.vlm.search import find_pattern
 
@@ -32,9 +32,9 @@ def inject_thought(batch: dict[str, Any], tokenizer: Any) -> dict[str, Any]:
     width = ids.shape[1] + len(prefix) * max((len(own) for own in places), default=0)
     fillings = {"input_ids": prefix, "attention_mask": torch.ones_like(prefix)}
     pads = {"input_ids": tokenizer.pad_token_id}
-    changed = dict(batch)
+    changed, media = dict(batch), media_inputs()
     for name, value in batch.items():
-        if name not in MEDIA_KEYS and _runs_along(value, ids.shape[1]):
+        if name not in media and _runs_along(value, ids.shape[1]):
             filling = fillings.get(name, torch.zeros_like(prefix)).to(value)
             rows = [_inserted(row, at, filling) for row, at in zip(value, _for_rows(places, len(value)), strict=True)]
             changed[name] = _padded(rows, width, pads.get(name, 0), left=tokenizer.padding_side == "left")

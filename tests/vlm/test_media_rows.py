@@ -16,22 +16,16 @@ from torch.distributed.pipelining.microbatch import split_args_kwargs_into_chunk
 from lading import families, toy
 from lading.encode import Encoder
 from lading.errors import ConfigError, ExactnessError
+from lading.fields import COUNT_NAMES, Field
 from lading.loader import Samples
-from lading.microbatch import (
-    COUNT_KEYS,
-    MEDIA_KEYS,
-    chunk_documents,
-    chunk_media,
-    cut_batch,
-    move_media,
-    piece_sizes,
-    row_axes,
-)
+from lading.microbatch import cut_batch, piece_sizes
 from lading.packing import build_pack, collate_packs
-from lading.records import Encoded
+from lading.records import Batch, Encoded
 from lading.sources import open_corpus
+from lading.vlm.media_rows import chunk_media, row_axes
+from lading.vlm.pp_media import VLM_PP_MEDIA_KEY, prepare_vlm_media_for_pp
 
-KEY = "media"
+MEDIA = families.media_inputs()
 
 
 def owners(counts: Sequence[int], rows_of_each: Sequence[int]) -> Tensor:
@@ -52,9 +46,9 @@ def everything(counts: Sequence[int], sides: Sequence[int]) -> dict[str, Any]:
         "video_grid_thw": [2 * side for side in sides[:total]],
         "num_frames_per_video": [2 * side for side in sides[:total]],
     }
-    batch: dict[str, Any] = {name: torch.tensor(counts) for name in COUNT_KEYS.values()}
-    for name, key in MEDIA_KEYS.items():
-        counter = next((other for other in key.counted_by if other in rows_of), "")
+    batch: dict[str, Any] = {name: torch.tensor(counts) for name in COUNT_NAMES.values()}
+    for name, ways in MEDIA.items():
+        counter = next((other for way in ways for other in way.counted_by if other in rows_of), "")
         batch[name] = owners(counts, rows_of.get(counter, [1] * total))
     batch |= {"image_grid_thw": grids, "video_grid_thw": grids, "num_patches": torch.tensor(crops)}
     batch |= {"num_local_patches": crops, "num_frames_per_video": torch.tensor(rows_of["num_frames_per_video"])}
@@ -72,7 +66,7 @@ def test_every_input_goes_with_its_rows_and_nothing_is_lost(data: st.DataObject)
     pieces = data.draw(st.integers(1, len(counts)), label="pieces")
     batch = everything(counts, sides)
     chunks = chunk_media(batch, rows=len(counts), pieces=pieces)
-    assert chunks.keys() == MEDIA_KEYS.keys()
+    assert chunks.keys() == MEDIA.keys()
     row_pieces = torch.tensor_split(torch.arange(len(counts)), pieces)
     for name, parts in chunks.items():
         assert all(part is None or len(part) for part in parts), f"{name}: a tensor of no rows"
@@ -166,10 +160,10 @@ class TestLayouts:
 
 
 @pytest.mark.parametrize("name", families.names())
-def test_the_table_knows_every_input_of_every_family(name: str) -> None:
+def test_every_input_of_every_family_is_in_the_table(name: str) -> None:
     for field_name, field in families.find(name).fields.items():
-        assert field_name in MEDIA_KEYS
-        assert not field.kinds or MEDIA_KEYS[field_name].kind in field.kinds
+        assert field in families.media_inputs()[field_name]
+        assert field in families.media_inputs(families.find(name).fields)[field_name]
 
 
 @pytest.mark.parametrize("pieces", [1, 2, 3, 4])
@@ -182,19 +176,15 @@ def test_batches_of_documents_need_no_counts(name: str, pieces: int, toy_meta: P
         good = [sample for index in row if isinstance(sample := samples.encode(index), Encoded)]
         packs.append(build_pack(good, fields=fields, three_way=border.three_way, number=number))
     batch = collate_packs(packs, fields=fields, pad_token=border.pad_token)
-    parts = cut_batch(batch, pieces, fields=fields)
-    for given_fields in (fields, None):
-        moved = move_media(batch, 4, pieces, key=KEY, fields=given_fields)
-        assert not MEDIA_KEYS.keys() & moved.keys()
-        for piece, part in enumerate(parts):
-            own = {name: part.inputs[name] for name in part.inputs if name in border.family.fields}
-            for media, values in moved[KEY].items():
-                value, wanted = values[piece], own.get(media)
-                assert (value is None) == (wanted is None), media
-                if isinstance(value, Tensor) and isinstance(wanted, Tensor):
-                    # Only the family's table says which axis was filled up to the widest of the batch.
-                    filled = given_fields is None and fields[media].stretch is not None
-                    assert len(value) == len(wanted) if filled else torch.equal(value, wanted), media
+    parts = cut_batch(batch, pieces)
+    moved = prepare_vlm_media_for_pp(batch, 4, pieces)
+    assert not MEDIA.keys() & moved.keys()
+    assert moved[VLM_PP_MEDIA_KEY]
+    for piece, part in enumerate(parts):
+        for media, values in moved[VLM_PP_MEDIA_KEY].items():
+            value, wanted = values[piece], part.inputs.get(media)
+            assert (value is None) == (wanted is None), media
+            assert value is None or (isinstance(wanted, Tensor) and torch.equal(value, wanted)), media
 
 
 class TestBadInput:
@@ -203,7 +193,7 @@ class TestBadInput:
     @pytest.mark.parametrize("pieces", [0, -1, 5])
     def test_impossible_numbers_of_microbatches(self, pieces: int) -> None:
         with pytest.raises(ConfigError, match=rf"found {pieces} microbatches of 4 rows; wanted 1 to 4"):
-            move_media({"input_ids": self.IDS}, 4, pieces, key=KEY)
+            prepare_vlm_media_for_pp({"input_ids": self.IDS}, 4, pieces)
 
     def test_no_rows(self) -> None:
         with pytest.raises(ConfigError, match="found 1 microbatches of 0 rows"):
@@ -212,11 +202,11 @@ class TestBadInput:
     @pytest.mark.parametrize("batch", [{}, {"input_ids": None}, {"pixel_values": torch.zeros(4, 3)}])
     def test_no_input_ids(self, batch: dict[str, Any]) -> None:
         with pytest.raises(ConfigError, match="found a batch without input_ids; wanted input_ids with 4 rows"):
-            move_media(batch, 4, 2, key=KEY)
+            prepare_vlm_media_for_pp(batch, 4, 2)
 
     def test_another_batch_size(self) -> None:
         with pytest.raises(ConfigError, match=r"found input_ids \[4, 5\]; wanted input_ids with 8 rows"):
-            move_media({"input_ids": self.IDS}, 8, 2, key=KEY)
+            prepare_vlm_media_for_pp({"input_ids": self.IDS}, 8, 2)
 
     @pytest.mark.parametrize(
         ("change", "message"),
@@ -245,14 +235,23 @@ class TestBadInput:
         }
         before = dict(batch)
         with pytest.raises(ConfigError, match=message):
-            move_media(batch, 4, 2, key=KEY)
+            prepare_vlm_media_for_pp(batch, 4, 2)
         assert batch == before, "what was refused is left as it was"
 
     def test_documents_that_do_not_fit_their_tensors(self, toy_samples: Samples) -> None:
         border, sample = toy_samples.facts, toy_samples.encode(0)
         assert isinstance(sample, Encoded)
+        inputs = {"input_ids": self.IDS[:1], "image_grid_thw": torch.zeros(3, 3)}
+        batch = Batch(inputs=inputs, rows=((sample.document,),), fields=border.family.table)
         with pytest.raises(ExactnessError, match="found 3 rows of 'image_grid_thw'; wanted 1"):
-            chunk_documents({"image_grid_thw": torch.zeros(3, 3)}, [[sample.document]], 1, border.family.table)
+            cut_batch(batch, 1)
+
+    def test_what_nobody_declared(self) -> None:
+        batch = {"input_ids": self.IDS, "depth_values": torch.zeros(2, 8), "n_images_per_sample": [2, 0, 0, 0]}
+        with pytest.raises(ConfigError, match=r"found depth_values, which no family declares; wanted .*fields="):
+            prepare_vlm_media_for_pp(dict(batch), 4, 2)
+        chunks = prepare_vlm_media_for_pp(batch, 4, 2, fields={"depth_values": Field(axis="image")})[VLM_PP_MEDIA_KEY]
+        assert [part if part is None else len(part) for part in chunks["depth_values"]] == [2, None]
 
     def test_one_microbatch_needs_no_counts(self) -> None:
         batch = {"pixel_values": torch.zeros(16, 3), "image_grid_thw": torch.tensor([[1, 4, 4]])}
