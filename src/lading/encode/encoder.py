@@ -11,10 +11,11 @@ from lading.encode.processor_facts import Border, load_processor, read_processor
 from lading.encode.tokeniser import Outline, Sized
 from lading.errors import ConfigError, Reason, SkipSample
 from lading.family import Pixels
-from lading.fields import MEDIA_KINDS, MediaKind
+from lading.fields import MEDIA_KINDS, SEQUENCE_FIELDS, MediaKind
 from lading.media import pixels as media_pixels
 from lading.media.normalise import normalised
 from lading.records import Conversation, Encoded, Footprint, Length, MediaPart, Size
+from lading.tensors import declared_field
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,6 +86,8 @@ class Encoder:
         of_kind = {kind: iter([own for own in measured if own.kind == kind]) for kind in MEDIA_KINDS}
         made = self._media_tensors(tokenised.text, parts, [next(of_kind[part.kind]) for part in parts])
         media_pixels.checked_ids(made, tokenised.ids)
+        for name in made.keys() - SEQUENCE_FIELDS.keys():  # a processor gives the tokens, too
+            declared_field(name, self.facts.family.table)
         return encoded.with_tensors({name: made[name] for name in self.facts.family.fields if name in made})
 
     def _media_tensors(

@@ -29,6 +29,10 @@ def _clips(processor: Any) -> SoundingClips:
     )
 
 
+SECONDS = "video_second_per_grid"
+SOUNDS = {"input_features": Field(axis="audio", stretch=-1), "feature_attention_mask": Field(axis="audio", stretch=-1)}
+_sounds = partial(sound_tensors, fields=SOUNDS)
+
 FAMILY = Family(
     name="qwen3_omni",
     title="Qwen3-Omni",
@@ -45,13 +49,12 @@ FAMILY = Family(
         "image_grid_thw": Field(axis="image"),
         "pixel_values_videos": Field(axis="video_patch", counted_by=("video_grid_thw",)),
         "video_grid_thw": Field(axis="video"),
-        "video_second_per_grid": Field(axis="video"),
-        "input_features": Field(axis="audio", stretch=-1),
-        "feature_attention_mask": Field(axis="audio", stretch=-1),
+        SECONDS: Field(axis="video"),
+        **SOUNDS,
         "audio_feature_lengths": Field(axis="audio"),
     },
-    tensors=partial(patch_and_sound_tensors, clip_pixels=CLIP_PIXELS),
-    raw=partial(RawPatches.read, seconds="video_second_per_grid", sounds=sound_tensors),
+    tensors=partial(patch_and_sound_tensors, clip_pixels=CLIP_PIXELS, seconds=SECONDS, sounds=_sounds),
+    raw=partial(RawPatches.read, seconds=SECONDS, sounds=_sounds),
     positions=MRope(
         merge=lambda processor: int(processor.image_processor.merge_size),
         tokens_per_second=TOKENS_PER_SECOND,

@@ -32,8 +32,8 @@ FAMILY = Family(
         "pixel_values_videos": Field(axis="video_patch", counted_by=("video_grid_thw",)),
         "video_grid_thw": Field(axis="video"),
     },
-    tensors=patch_tensors,
-    raw=RawPatches.read,
+    tensors=partial(patch_tensors, seconds=None),
+    raw=partial(RawPatches.read, seconds=None),
     # Every frame stands alone between its timestamps, so there is no time within a run of pads.
     positions=MRope(merge=lambda processor: int(processor.image_processor.merge_size), tokens_per_second=0.0),
     token_types="mm_token_type_ids",

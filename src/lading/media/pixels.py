@@ -22,6 +22,8 @@ from lading.tensors import join
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from lading.family import TensorMaker
+
 Media = list[tuple[MediaPart, Footprint]]
 
 
@@ -32,8 +34,12 @@ def patch_tensors(
     footprints: Sequence[Footprint],
     *,
     clip_pixels: Mapping[str, int] | None = None,
+    seconds: str | None = "second_per_grid_ts",
 ) -> dict[str, Any]:
-    """Flat patches of pictures and clips (the Qwen-VL kind), by the image and video processors alone."""
+    """Flat patches of pictures and clips (the Qwen-VL kind), by the image and video processors alone.
+
+    `seconds` is the name under which the model is told how much time a patch of a clip spans, if it is.
+    """
     import torch
 
     del text
@@ -51,7 +57,8 @@ def patch_tensors(
         made = processor.video_processor(videos=frames, do_sample_frames=False, return_tensors="pt", **bounds)
         tensors |= {name: made[name] for name in ("pixel_values_videos", "video_grid_thw")}
         _check_grids("video", tensors["video_grid_thw"].tolist(), clips)
-        tensors["second_per_grid_ts"] = torch.tensor([footprint.seconds for _, footprint in clips], dtype=torch.float32)
+        if seconds is not None:
+            tensors[seconds] = torch.tensor([footprint.seconds for _, footprint in clips], dtype=torch.float32)
     return tensors
 
 
@@ -62,24 +69,26 @@ def patch_and_sound_tensors(
     footprints: Sequence[Footprint],
     *,
     clip_pixels: Mapping[str, int],
+    seconds: str,
+    sounds: TensorMaker,
 ) -> dict[str, Any]:
     """Flat patches and mel frames (the Qwen3-Omni kind)."""
-    tensors = patch_tensors(processor, text, parts, footprints, clip_pixels=clip_pixels)
-    if "second_per_grid_ts" in tensors:
-        tensors["video_second_per_grid"] = tensors.pop("second_per_grid_ts")
-    return tensors | sound_tensors(processor, text, parts, footprints)
+    tensors = patch_tensors(processor, text, parts, footprints, clip_pixels=clip_pixels, seconds=seconds)
+    return tensors | sounds(processor, text, parts, footprints)
 
 
 def sound_tensors(
-    processor: Any, text: str, parts: Sequence[MediaPart], footprints: Sequence[Footprint]
+    processor: Any,
+    text: str,
+    parts: Sequence[MediaPart],
+    footprints: Sequence[Footprint],
+    *,
+    fields: Mapping[str, Field],
 ) -> dict[str, Any]:
-    """Mel frames of all that is heard."""
+    """Mel frames of all that is heard; `fields` is the family's table, which says how sounds are joined."""
     del text
     heard = _heard(processor, parts, footprints)
-    return join(heard, SOUND_FIELDS) if heard else {}
-
-
-SOUND_FIELDS = {name: Field(axis="audio", stretch=-1) for name in ("input_features", "feature_attention_mask")}
+    return join(heard, fields) if heard else {}
 
 
 def _heard(processor: Any, parts: Sequence[MediaPart], footprints: Sequence[Footprint]) -> list[dict[str, Tensor]]:

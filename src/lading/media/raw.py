@@ -37,14 +37,14 @@ class RawPatches:
     pictures: PatchCutter
     clips: PatchCutter
     scales: Mapping[str, PixelScale]
-    seconds: str
-    """Under which name the model is told how much time a patch of a clip spans."""
+    seconds: str | None
+    """Under which name the model is told how much time a patch of a clip spans, if it is."""
     sounds: TensorMaker | None
     """What else the family is fed."""
 
     @classmethod
     def read(
-        cls, processor: Any, *, seconds: str = "second_per_grid_ts", sounds: TensorMaker | None = None
+        cls, processor: Any, *, seconds: str | None = "second_per_grid_ts", sounds: TensorMaker | None = None
     ) -> RawPatches | None:
         """Take the numbers from a processor; `None` from one that does not resize, scale and normalise."""
         seen, played = processor.image_processor, processor.video_processor
@@ -88,7 +88,8 @@ class RawPatches:
             frames = [video.decode(part, own.frames) for part, own in clips]
             tensors["pixel_values_videos"] = self.clips.cut(frames, grids)
             tensors["video_grid_thw"] = torch.tensor(grids)
-            tensors[self.seconds] = torch.tensor([own.seconds for _, own in clips], dtype=torch.float32)
+            if self.seconds is not None:
+                tensors[self.seconds] = torch.tensor([own.seconds for _, own in clips], dtype=torch.float32)
         return tensors | (self.sounds(processor, text, parts, footprints) if self.sounds else {})
 
 
