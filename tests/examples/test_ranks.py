@@ -180,3 +180,16 @@ def test_a_step_of_the_trainer_is_that_of_one_process(uneven: Path, tmp_path: Pa
     norm = torch.stack([value.norm() for value in gradients.values()]).norm().item()
     (printed,) = re.findall(r"'grad_norm': '([\d.]+)'", done.out)
     assert float(printed) == pytest.approx(norm, abs=1e-3)
+
+
+def test_two_stages_train_as_one_model_and_carry_on(uneven: Path, tmp_path: Path) -> None:
+    words = ["--epochs", 4]
+    whole = both("pipeline.py", uneven, tmp_path, *words, size=256).check()
+    assert LEDGER.search(whole.out)
+    batch = next(iter(Loader(uneven, "toy:qwen2_5_vl", pack_size=256, batch_size=4, microbatches=4)))
+    with torch.no_grad():
+        first = toy.model("qwen2_5_vl")(**batch).loss
+    assert float(whole.losses[0]) == pytest.approx(float(first), abs=2e-4)
+    resumed = both("pipeline.py", uneven, tmp_path, *words, "--resume", "pipeline-out/step-3", size=256).check()
+    assert len(resumed.losses) > 2
+    assert resumed.losses == whole.losses[3:]

@@ -20,7 +20,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from lading import toy
-from lading.loader import Samples
+from lading.loader import Loader, Samples
+from lading.microbatch import PipelineBatch
 from lading.packing import build_pack, collate_samples
 from lading.records import Batch, Encoded
 from lading.vlm.media_rows import row_axes
@@ -54,9 +55,12 @@ class First(nn.Module):
         self.model.language_model.layers = self.model.language_model.layers[:stop]
         self.model.language_model.norm = nn.Identity()
 
-    def forward(self, input_ids: Tensor, **inputs: Any) -> Tensor:
+    def forward(
+        self, input_ids: Tensor, mm_token_type_ids: Tensor | None = None, use_cache: bool = False, **inputs: Any
+    ) -> Tensor:
+        # Token types only serve to find positions, which are there.
         assert all(value is None or len(value) for value in inputs.values()), "an input of no rows"
-        hidden: Tensor = self.model(input_ids=input_ids, use_cache=False, **inputs).last_hidden_state
+        hidden: Tensor = self.model(input_ids=input_ids, use_cache=use_cache, **inputs).last_hidden_state
         return hidden
 
 
@@ -71,7 +75,10 @@ class Later(nn.Module):
         if stop < LAYERS:
             self.decoder.norm = nn.Identity()
 
-    def forward(self, hidden: Tensor, attention_mask: Tensor, position_ids: Tensor) -> Tensor:
+    def forward(
+        self, hidden: Tensor, position_ids: Tensor, attention_mask: Tensor | None = None, **unused: Any
+    ) -> Tensor:
+        assert unused.keys() <= {"mm_token_type_ids", "use_cache"}, "media behind the first stage"
         inputs = {"attention_mask": attention_mask, "position_ids": position_ids, "use_cache": False}
         logits: Tensor = self.head(self.decoder(inputs_embeds=hidden, **inputs).last_hidden_state)
         return logits
@@ -87,7 +94,8 @@ class Scenario:
     """One or more steps of one schedule."""
 
     schedule: str
-    steps: list[dict[str, Any]]
+    steps: list[Any]
+    """Dictionaries that are prepared, or batches of a loader."""
     stages: int = 2
     framework: bool = False
     only_vision: bool = False
@@ -186,17 +194,29 @@ def run(scenario: Scenario, rank: int) -> list[dict[str, Any]]:
         part = Later(model, start, stop) if number else First(model, stop)
         stages.append(PipelineStage(part, number, count, device))
     kind: Any = getattr(schedules, scenario.schedule)
+    own = isinstance(scenario.steps[0], PipelineBatch)
+    axes = None if own else TensorChunkSpec.from_dict(row_axes(stage_inputs(scenario.steps[0])))
     schedule = kind(
         stages if count > 2 else stages[0],
         n_microbatches=MICROBATCHES,
         loss_fn=total_loss,
-        kwargs_chunk_spec=TensorChunkSpec.from_dict(row_axes(stage_inputs(scenario.steps[0]))),
+        kwargs_chunk_spec=axes,
         scale_grads=False,
     )
     info = SimpleNamespace(has_first_stage=rank == 0, has_last_stage=rank == 1, schedule=schedule, stages=stages)
     pp = SimpleNamespace(info=info) if scenario.framework else schedule
     parts = [stage.submod for stage in stages]
+    if own:
+        return [own_step(schedule, batch, parts, names) for batch in scenario.steps]
     return [step(schedule, pp, parts, dict(batch), names) for batch in scenario.steps]
+
+
+def own_step(schedule: Any, batch: PipelineBatch, parts: list[nn.Module], names: Any) -> dict[str, Any]:
+    """What a loader hands over goes to the schedule as it is."""
+    losses: list[Tensor] = []
+    first = isinstance(parts[0], First)
+    schedule.step(**batch.step_inputs(first=first, last=not first), losses=losses)
+    return outcome(losses, parts, names)
 
 
 def stage_inputs(batch: Mapping[str, Any]) -> dict[str, Any]:
@@ -213,6 +233,11 @@ def step(schedule: Any, pp: Any, parts: list[nn.Module], batch: dict[str, Any], 
         schedule.step(*([ids] if first else []), target=labels, losses=losses, **batch)
     after = [dict(vars(stage)) for stage in (pp.info.stages if pp is not schedule else [])]
     assert [set(one) for one in before] == [set(one) for one in after]
+    return outcome(losses, parts, names)
+
+
+def outcome(losses: list[Tensor], parts: list[nn.Module], names: Any) -> dict[str, Any]:
+    """Losses of the microbatches and gradients of this rank's stages, which are then cleared."""
     found = {
         names[parameter]: parameter.grad.clone()
         for part in parts
@@ -222,6 +247,15 @@ def step(schedule: Any, pp: Any, parts: list[nn.Module], batch: dict[str, Any], 
     for part in parts:
         part.zero_grad()
     return {"losses": [loss.item() for loss in losses], "gradients": found}
+
+
+def make_loaded(meta: Path, attention: str) -> PipelineBatch:
+    """A batch as a loader hands it over: packs, and pictures in some of its microbatches more than in others."""
+    options: dict[str, Any] = {"pack_size": 110, "batch_size": 8, "microbatches": MICROBATCHES}
+    loader = Loader(meta, "toy:qwen2_5_vl", attention=attention, progress=False, seed=1, **options)
+    batch = next(iter(loader))
+    assert isinstance(batch, PipelineBatch)
+    return batch
 
 
 def prepared(batch: Mapping[str, Any]) -> dict[str, Any]:
@@ -249,13 +283,17 @@ class Results:
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory, toy_samples: Samples) -> Results:
+def results(tmp_path_factory: pytest.TempPathFactory, toy_samples: Samples, toy_meta: Path) -> Results:
     folder = tmp_path_factory.mktemp("pipeline")
     own = make_own_batch(toy_samples)
     batches = [make_batch(0), make_batch(1), model_inputs(own.inputs)]
     ready = [prepared(batch) for batch in batches[:2]]
     own_ready = prepare_vlm_media_for_pp(own, len(own.rows), MICROBATCHES)
+    loaded = [make_loaded(toy_meta, attention) for attention in ("positions", "mask")]
+    batches += [{**model_inputs(batch.inputs), "labels": batch["shift_labels"]} for batch in loaded]
     scenarios = {
+        "loader-positions": Scenario(schedule="Schedule1F1B", steps=loaded[:1]),
+        "loader-mask": Scenario(schedule="ScheduleGPipe", steps=loaded[1:]),
         "gpipe": Scenario(schedule="ScheduleGPipe", steps=ready),
         "1f1b": Scenario(schedule="Schedule1F1B", steps=ready[:1], framework=True),
         "interleaved": Scenario(schedule="ScheduleInterleaved1F1B", steps=ready[:1], stages=4, framework=True),
@@ -304,6 +342,21 @@ def test_the_documents_of_a_batch_say_the_same(results: Results) -> None:
     assert {"pixel_values", "pixel_values_videos"} <= results.batches[2].keys()
     assert loss == pytest.approx(wanted_loss, abs=LOSS_TOLERANCE)
     assert worst(found, wanted) <= GRADIENT_TOLERANCE
+
+
+@pytest.mark.parametrize(("attention", "number"), [("positions", 3), ("mask", 4)])
+def test_batches_of_a_loader_go_to_a_schedule_as_they_are(results: Results, attention: str, number: int) -> None:
+    batch = results.batches[number]
+    wanted_loss, wanted = whole_step(batch)
+    loss, found = results.of(f"loader-{attention}")
+    assert "pixel_values" in batch
+    assert loss == pytest.approx(wanted_loss, abs=LOSS_TOLERANCE)
+    assert worst(found, wanted) <= GRADIENT_TOLERANCE
+
+
+def test_a_loaders_microbatches_are_not_alike(toy_meta: Path) -> None:
+    pieces = make_loaded(toy_meta, "positions").microbatches
+    assert len({len(piece.inputs.get("image_grid_thw", ())) for piece in pieces}) > 1
 
 
 def test_the_comparison_sees_media_of_another_microbatch(results: Results) -> None:

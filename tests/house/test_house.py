@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import lading
+from lading import families
 from tests.support.shared import ROOT
 
 SOURCE = ROOT / "src" / "lading"
@@ -139,3 +140,71 @@ def test_a_folder_that_is_only_called_shared_fails_no_test(tmp_path: Path) -> No
     assert done.returncode == 0, done.stdout[-2000:]
     assert " skipped" in done.stdout.splitlines()[-1]
     assert "in the shared folder" in done.stdout
+
+
+TABLES = (SOURCE / "families", SOURCE / "fields.py")
+"""Where inputs may be listed: what the families declare, and what every batch has."""
+AS_PRINTED = {
+    ("vlm/neat_packing_vlm.py", ("pixel_values", "image_grid_thw", "image_position_ids", "pixel_values_videos"))
+}
+"""The order in which a page prints its constant; all names of it come from the families besides."""
+
+
+def strings_of(node: ast.AST) -> tuple[str, ...]:
+    """The strings that a literal lists, by themselves or as keys; those of a text that is split up, too."""
+    if isinstance(node, ast.Dict):
+        listed = node.keys
+    elif isinstance(node, ast.Tuple | ast.List | ast.Set):
+        listed = [*node.elts]
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return tuple(node.value.replace(",", " ").split())
+    else:
+        return ()
+    return tuple(key.value for key in listed if isinstance(key, ast.Constant) and isinstance(key.value, str))
+
+
+def second_tables(trees: dict[Path, ast.Module]) -> list[str]:
+    """Literals that list media inputs which no one family has, and fields of media that no family declares."""
+    tables = [set(family.fields) for family in families.all_families()]
+    known = set(families.media_inputs())
+    found = []
+    for path, tree in trees.items():
+        if any(path == own or own in path.parents for own in TABLES):
+            continue
+        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            place = str(path.relative_to(SOURCE))
+            names = tuple(name for name in strings_of(node) if name in known)
+            listed = id(node) not in docstrings and not any(set(names) <= table for table in tables)
+            axes = [
+                word.value.value
+                for word in getattr(node, "keywords", ())
+                if word.arg == "axis" and isinstance(word.value, ast.Constant)
+            ]
+            declared = (
+                isinstance(node, ast.Call)
+                and getattr(node.func, "id", "") == "Field"
+                and axes not in ([], ["token"], ["sample"])
+            )
+            if (listed and (place, names) not in AS_PRINTED) or declared:
+                found.append(f"{place}:{getattr(node, 'lineno', 0)}")
+    return found
+
+
+def test_media_inputs_are_declared_once() -> None:
+    assert second_tables(TREES) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'KEYS = ("image_grid_thw", "image_grid_hws")',
+        'KEYS = {"pixel_values": 0, "audio_embed_sizes": 1}',
+        'KEYS = "pixel_values audio_embed_sizes".split()',
+        'def f():\n    return [name for name in ["num_patches", "grid_thws"]]',
+        'OWN = Field(axis="image_patch")',
+    ],
+)
+def test_a_second_table_of_media_inputs_is_noticed(code: str) -> None:
+    assert second_tables({SOURCE / "microbatch" / "sneaky.py": ast.parse(code)})
+    assert not second_tables({SOURCE / "families" / "sneaky.py": ast.parse(code)})

@@ -25,6 +25,7 @@ LEAST: Final = {
     "num_workers": 0,
     "count_workers": 0,
     "max_failures": 0,
+    "microbatches": 0,
 }
 """Options that are whole numbers, and the least each may be."""
 MOST_SECONDS: Final = 100_000_000
@@ -113,6 +114,11 @@ class LoaderConfig:
     """Whether batches without images and videos get a small grey image, in a document of its own that no real token
     sees: under DDP, FSDP and ZeRO every rank needs a pass through the vision tower, and packs leave room for it."""
 
+    microbatches: int = 0
+    """The number of microbatches that a step of a pipeline schedule runs (pipeline parallelism), of which `batch_size`
+    must be a multiple; batches then have `step_inputs` for `schedule.step`, and one shape: rows of `pack_size` tokens,
+    and rows of padding alone where an epoch does not come out even."""
+
     pixels: Pixels = "model"
     """What the pixel values of a batch are: what the processor makes, float32 and normalised (`"model"`), or bytes, an
     eighth of their size for an image, that `loader.normalise(batch)` turns into the same on the model's device
@@ -135,6 +141,9 @@ class LoaderConfig:
         rank, world_size = options.get("rank", 0), options.get("world_size", 1)
         if not problems and rank >= world_size:
             problems.append(f"rank {rank} (wanted 0 to {world_size - 1}, at world size {world_size})")
+        pieces, rows = options.get("microbatches", 0), options.get("batch_size", 1)
+        if not problems and pieces and rows % pieces:
+            problems.append(f"batch_size {rows} with {pieces} microbatches (wanted as many rows in each)")
         if problems:
             raise ConfigError(found=", ".join(problems), where="Loader")
         return cls(**options)

@@ -12,7 +12,8 @@ from lading.errors import LadingError, TooManyFailures
 from lading.family import LayerSight
 from lading.loader.config import LoaderConfig
 from lading.media.normalise import normalised
-from lading.packing import append_untrained, build_pack, collate_packs, without_labels
+from lading.microbatch import PipelineBatch
+from lading.packing import append_untrained, build_pack, collate_packs, empty_pack, without_labels
 from lading.records import Batch, Dropped, Encoded, LengthTable, Pack, PackPlan
 from lading.samples.samples import Samples
 
@@ -94,19 +95,27 @@ class Collater:
         for pack in packs:
             if isinstance(pack, LadingError):
                 return pack
-        border = self.samples.facts
+        border, pieces = self.samples.facts, self.config.microbatches
         batch = collate_packs(
-            self._with_placeholder(good),
+            self._for_pipeline(good) if pieces else self._with_placeholder(good),
             fields=border.family.table,
             pad_token=border.pad_token,
-            length=self.config.pack_size if self.config.fixed_length else None,
+            length=self.config.pack_size if self.config.fixed_length or pieces else None,
             attention=self.config.attention,
             layers=self.layers,
         )
-        if border.raw is None or self.config.pixels == "uint8":
-            return batch
-        # Once for the whole batch, when nothing is left to be joined.
-        return replace(batch, inputs=normalised(batch.inputs, border.raw.scales))
+        if border.raw is not None and self.config.pixels != "uint8":
+            # Once for the whole batch, when nothing is left to be joined.
+            batch = replace(batch, inputs=normalised(batch.inputs, border.raw.scales))
+        return PipelineBatch.of(batch, pieces) if pieces else batch
+
+    def _for_pipeline(self, packs: list[Pack]) -> list[Pack]:
+        """As many rows in every batch, and a placeholder in each microbatch, since the vision tower runs for each."""
+        missing = self.config.batch_size - len(packs)
+        filled = packs + [empty_pack(packs[0], fields=self.samples.facts.family.table)] * missing
+        rows = self.config.batch_size // self.config.microbatches
+        own = (filled[start : start + rows] for start in range(0, len(filled), rows))
+        return [pack for group in own for pack in self._with_placeholder(group)]
 
     def _with_placeholder(self, packs: list[Pack]) -> list[Pack]:
         # A sound is no picture: the vision tower would stand still.

@@ -32,7 +32,9 @@ class Planning:
     @classmethod
     def of(cls, samples: Samples, counted: LengthTable, config: LoaderConfig, work: Work | None = None) -> Planning:
         """Leave room for a placeholder, and cut what is too long, where that is asked for."""
-        silent = samples.encoder.encode(placeholder.conversation()) if config.placeholder_media else None
+        # In bytes, as packs are: in a batch of microbatches it stands beside pictures that are not scaled yet.
+        encoder = samples.encoder.in_bytes()
+        silent = encoder.encode(placeholder.conversation()) if config.placeholder_media else None
         room = room_for_samples(
             counted,
             pack_size=config.pack_size,

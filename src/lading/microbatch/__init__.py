@@ -1,14 +1,16 @@
 """Batch → microbatches for pipeline stages, by the field table of its family: the exact inverse of collating.
 
-cut   a `Batch` → its `Microbatch`es
+cut              a `Batch` → its `Microbatch`es
+pipeline_batch   a `Batch` that knows how it is cut, and what each rank passes to a schedule of torch
 """
 
 import warnings
 from importlib import import_module
 
 from lading.microbatch.cut import cut_batch, piece_sizes, piece_slices, piece_sums
+from lading.microbatch.pipeline_batch import PipelineBatch
 
-__all__ = ["cut_batch", "piece_sizes", "piece_slices", "piece_sums"]
+__all__ = ["PipelineBatch", "cut_batch", "piece_sizes", "piece_slices", "piece_sums"]
 
 _MOVED = {"row_axes": "lading.vlm.media_rows", "staged_media": "lading.vlm.pipeline_stage"}
 

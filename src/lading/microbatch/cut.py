@@ -59,6 +59,13 @@ def cut_batch(batch: Batch, pieces: int, *, fields: Mapping[str, Field] | None =
     """
     sizes = piece_sizes(len(batch.rows), pieces)
     table = batch.fields if fields is None else fields
+    if not table:
+        raise ConfigError(
+            found="a batch without the field table of its family",
+            wanted="a batch of a Loader, or fields=family.table",
+            consequence="nobody knows which rows belong to which microbatch",
+            where="microbatches",
+        )
     inputs: list[dict[str, Input]] = [{} for _ in sizes]
     for name, value in batch.inputs.items():
         for own, part in zip(inputs, _cut(name, value, batch, sizes, table), strict=True):

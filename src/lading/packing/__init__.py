@@ -10,7 +10,7 @@ It is given its samples: it chooses none, tokenises nothing and tries nothing ag
 """
 
 from lading.packing.batch import collate_packs, collate_samples
-from lading.packing.pack import append_untrained, build_pack, without_labels
+from lading.packing.pack import append_untrained, build_pack, empty_pack, without_labels
 from lading.packing.positions import document_positions, pack_positions
 from lading.packing.trained import trained_only
 
@@ -20,6 +20,7 @@ __all__ = [
     "collate_packs",
     "collate_samples",
     "document_positions",
+    "empty_pack",
     "pack_positions",
     "trained_only",
     "without_labels",

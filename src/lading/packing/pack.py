@@ -47,6 +47,12 @@ def without_labels(pack: Pack) -> Pack:
     return replace(pack, documents=documents, tensors={**pack.tensors, "labels": labels})
 
 
+def empty_pack(like: Pack, *, fields: Mapping[str, Field]) -> Pack:
+    """A row without documents, which is padding alone once it is in a batch with packs such as `like`."""
+    tokens = {name: tensor[..., :0] for name, tensor in like.tensors.items() if fields[name].axis == "token"}
+    return Pack(number=-1, documents=(), tensors=tokens)
+
+
 def append_untrained(
     pack: Pack, sample: Encoded, *, fields: Mapping[str, Field], three_way: ThreeWay | None = None
 ) -> Pack:
