@@ -100,9 +100,10 @@ class MRope:
     """Text goes on behind a medium's longer `side`, or behind the `last` position it used."""
 
 
-Pixels = Literal["model", "uint8"]
+Pixels = Literal["auto", "model", "uint8"]
 PIXELS: tuple[Pixels, ...] = get_args(Pixels)
-"""What pixels are when they leave the loader: what the model expects, or bytes that are scaled where the model is."""
+"""What pixels are when they leave the loader: bytes that scale themselves where the batch is used, where the family
+allows it; what the model expects; or bytes that are scaled by a call of one's own."""
 
 Attention = Literal["positions", "mask", "varlen"]
 ATTENTIONS: tuple[Attention, ...] = get_args(Attention)
@@ -181,7 +182,8 @@ class Family:
     tensors: TensorMaker
     """Turns the media of a sample into tensors."""
     raw: Callable[[Any], RawMedia | None] | None = None
-    """Reads out of a processor how the same is done in bytes, where that is known: faster, and `pixels="uint8"`."""
+    """Reads out of a processor how the same is done in bytes, where that is known: faster, and needed for `pixels` of
+    "auto" and "uint8"."""
     positions: MRope | None = None
     """`None`: plain positions 0, 1, 2, … for each document."""
     token_types: str | None = None

@@ -119,10 +119,11 @@ class LoaderConfig:
     must be a multiple; batches then have `step_inputs` for `schedule.step`, and one shape: rows of `pack_size` tokens,
     and rows of padding alone where an epoch does not come out even."""
 
-    pixels: Pixels = "model"
-    """What the pixel values of a batch are: what the processor makes, float32 and normalised (`"model"`), or bytes, an
-    eighth of their size for an image, that `loader.normalise(batch)` turns into the same on the model's device
-    (`"uint8"`)."""
+    pixels: Pixels = "auto"
+    """Where the pixel values of a batch are normalised (scaled to float32): where the batch is used, by
+    `batch.to(device)` or on the CPU when they are first read, while workers hand over bytes, an eighth of the size for
+    an image (`"auto"`; as `"model"` for families that cannot); in the workers (`"model"`); or by
+    `loader.normalise(batch)` (`"uint8"`). The model is fed the same each time."""
     draft: bool = False
     """Whether a large JPEG is decoded at a half, a quarter or an eighth of its resolution where that is still as large
     as the resized image: faster, but the pixels differ slightly from the processor's."""

@@ -11,7 +11,7 @@ from torch.utils.data import Dataset
 from lading.errors import LadingError, TooManyFailures
 from lading.family import LayerSight
 from lading.loader.config import LoaderConfig
-from lading.media.normalise import normalised
+from lading.media.normalise import normalised, scaled_when_read
 from lading.microbatch import PipelineBatch
 from lading.packing import append_untrained, build_pack, collate_packs, empty_pack, without_labels
 from lading.records import Batch, Dropped, Encoded, LengthTable, Pack, PackPlan
@@ -104,8 +104,10 @@ class Collater:
             attention=self.config.attention,
             layers=self.layers,
         )
-        if border.raw is not None and self.config.pixels != "uint8":
-            # Once for the whole batch, when nothing is left to be joined.
+        # Once for the whole batch, when nothing is left to be joined: where it is used, or here in the worker.
+        if border.raw is not None and self.config.pixels == "auto":
+            batch = scaled_when_read(batch, border.raw.scales)
+        elif border.raw is not None and self.config.pixels == "model":
             batch = replace(batch, inputs=normalised(batch.inputs, border.raw.scales))
         return PipelineBatch.of(batch, pieces) if pieces else batch
 

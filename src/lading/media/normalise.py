@@ -1,6 +1,7 @@
-"""Bytes → what a model expects, where that is cheapest: on the accelerator, or at the end of a worker's work.
+"""Bytes → what a model expects, where that is cheapest: where the batch is used, or at the end of a worker's work.
 
-    batch = loader.normalise(batch.to("cuda"))
+    batch = batch.to("cuda")                     pixels="auto": scaled there; on the CPU, when they are first read
+    batch = loader.normalise(batch.to("cuda"))   pixels="uint8": scaled by this call
 
 The arithmetic is the processor's own, in its order, so that the result is equal to the last bit on the CPU.
 """
@@ -10,13 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from lading.records import Batch, Microbatch, PixelScale
+from lading.records import Batch, LazyPixels, Microbatch, PixelScale, held
 from lading.tensors import room
 
 CACHED_ROWS = 512
@@ -25,24 +26,26 @@ CACHED_ROWS = 512
 Carried = TypeVar("Carried", Batch, Microbatch, dict[str, Any])
 
 
-def scaled(pixels: Tensor, scale: PixelScale, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Bytes [P, channels · …] as numbers a model expects, [P, channels · repeat · …].
+def scaled(pixels: Tensor, scale: PixelScale, dtype: torch.dtype | None = None) -> Tensor:
+    """Bytes [P, channels · …] as numbers a model expects, [P, channels · repeat · …], in float32 unless asked.
 
     >>> scale = PixelScale(mean=(0.5,), std=(0.25,), factor=1 / 255, repeat=2)
     >>> scaled(torch.tensor([[0, 255]], dtype=torch.uint8), scale).tolist()
     [[-2.0, 2.0, -2.0, 2.0]]
     """
-    mean, std = _constants(scale, pixels.device)
     rows, channels = len(pixels), len(scale.mean)
     each = math.prod(pixels.shape[1:]) // channels
-    bytes_ = pixels.reshape(rows, channels, 1, each)
-    numbers = room((rows, channels, scale.repeat, each), dtype, pixels.device)
-    block = max(1, rows) if pixels.is_cuda else CACHED_ROWS
-    for start in range(0, rows, block):
-        # Scaled once, written as often as the model sees it, in the type it is wanted in.
-        once = bytes_[start : start + block].to(torch.float32).sub_(mean).div_(std)
-        numbers[start : start + block].copy_(once)
-    return numbers.view(pixels.shape if scale.repeat == 1 else (rows, channels * scale.repeat * each))
+    block = CACHED_ROWS if pixels.device.type == "cpu" else max(1, rows)
+    # Whoever reads first may do so where nothing is to be differentiated; who trains on them must not be hindered.
+    with torch.inference_mode(False), torch.no_grad():
+        mean, std = _constants(scale, pixels.device)
+        bytes_ = pixels.reshape(rows, channels, 1, each)
+        numbers = room((rows, channels, scale.repeat, each), dtype or torch.float32, pixels.device)
+        for start in range(0, rows, block):
+            # Scaled once, written as often as the model sees it, in the type it is wanted in.
+            once = bytes_[start : start + block].to(torch.float32).sub_(mean).div_(std)
+            numbers[start : start + block].copy_(once)
+        return numbers.view(pixels.shape if scale.repeat == 1 else (rows, channels * scale.repeat * each))
 
 
 def normalised(
@@ -50,18 +53,40 @@ def normalised(
 ) -> dict[str, Any]:
     """The same inputs; those that are bytes, and have a scale, as numbers."""
     return {
-        name: scaled(value, scales[name], dtype)
-        if name in scales and isinstance(value, Tensor) and value.dtype == torch.uint8
+        name: _read(value, dtype)
+        if isinstance(value, LazyPixels)
+        else scaled(value, scales[name], dtype)
+        if name in scales and _is_bytes(value)
         else value
-        for name, value in inputs.items()
+        for name, value in held(inputs).items()
     }
+
+
+def scaled_when_read(batch: Batch, scales: Mapping[str, PixelScale]) -> Batch:
+    """The same batch, whose bytes are scaled when they are first read, or where it is moved to."""
+    return batch.with_inputs(
+        {
+            name: LazyPixels(value, partial(scaled, scale=scales[name]))
+            for name, value in batch.inputs.items()
+            if name in scales and isinstance(value, Tensor) and _is_bytes(value)
+        }
+    )
+
+
+def _read(pixels: LazyPixels, dtype: torch.dtype) -> Tensor:
+    # What the batch itself would give is kept there, for the next reader.
+    return pixels.read() if dtype == torch.float32 else pixels.read_as(dtype)
+
+
+def _is_bytes(value: object) -> bool:
+    return isinstance(value, Tensor) and value.dtype == torch.uint8
 
 
 class PixelNormaliser(nn.Module):
     """Turns the byte patches of a batch into what the model expects, on the device where the batch is.
 
-    It takes a `Batch`, a `Microbatch` or a plain dict, and gives another of its kind. What is no bytes is passed on as
-    it is, so it may stay in the loop whatever `pixels` is set to. It has no weights. `dtype` is what comes out; with
+    It takes a `Batch`, a `Microbatch` or a plain dict, and gives another of its kind. What was never bytes is passed on
+    as it is, so it may stay in the loop whatever `pixels` is set to. It has no weights. `dtype` is what comes out; with
     that of the model, no copy in float32 is kept.
     """
 

@@ -14,7 +14,7 @@ from lading.records import Batch, Document, Microbatch
 from lading.tensors import cut, declared_field, extent, row_axis, width
 
 if TYPE_CHECKING:
-    from lading.records.batches import Input
+    from lading.records.lazy import Input
 
 Rows = Sequence[Sequence[Document]]
 

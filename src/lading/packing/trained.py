@@ -7,8 +7,6 @@ Qwen3-Omni's does not know the word, and raises.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from lading.errors import ConfigError
 from lading.fields import IGNORE_INDEX
 from lading.records import Batch
@@ -34,4 +32,4 @@ def trained_only(batch: Batch) -> Batch:
         # No label at all: one place is kept, so that there is a loss to go back from.
         kept = labels.new_zeros(1)
     chosen = labels[:, kept]
-    return replace(batch, inputs={**batch.inputs, "labels": chosen, "shift_labels": chosen, "logits_to_keep": kept})
+    return batch.with_inputs({"labels": chosen, "shift_labels": chosen, "logits_to_keep": kept})

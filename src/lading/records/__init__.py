@@ -8,6 +8,7 @@ Importing this module never reaches torch: planning starts fast.
 
 from lading.records.batches import Batch, Document, Encoded, Microbatch, Pack
 from lading.records.findings import Finding, Severity
+from lading.records.lazy import LazyInputs, LazyPixels, held
 from lading.records.lengths import COLUMNS, Dropped, Length, LengthTable, Truncated, column_type
 from lading.records.media import AudioSize, Footprint, ImageSize, MediumSpan, PixelScale, Size, VideoSize
 from lading.records.plans import COSTS, TOO_LONG, TYPICAL_WORK, PackPlan, TooLong, Work
@@ -39,6 +40,8 @@ __all__ = [
     "Finding",
     "Footprint",
     "ImageSize",
+    "LazyInputs",
+    "LazyPixels",
     "Length",
     "LengthTable",
     "MediaPart",
@@ -61,4 +64,5 @@ __all__ = [
     "VideoSize",
     "Work",
     "column_type",
+    "held",
 ]

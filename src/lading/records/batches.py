@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lading.errors import ConfigError
 from lading.fields import IGNORE_INDEX, Field, MediaKind
+from lading.records.lazy import LazyInputs, LazyPixels, held
 from lading.records.lengths import Dropped
 from lading.records.media import Footprint, MediumSpan
 from lading.records.samples import SampleKey
 
 if TYPE_CHECKING:
-    from torch import Tensor, device
+    from torch import Tensor, device, dtype
 
-    Input = Tensor | Mapping[str, Tensor] | bool | int
-    """What a model is fed under one name; a mapping holds masks by the kind of layer they are for."""
+    from lading.records.lazy import Input
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,6 +70,7 @@ class Batch:
     """
 
     inputs: Mapping[str, Input]
+    """By name. Pixels may be bytes still, which are scaled when they are first read (`LazyInputs`)."""
     rows: tuple[tuple[Document, ...], ...]
     dropped: tuple[Dropped, ...] = ()
     fields: Mapping[str, Field] = field(default_factory=dict, repr=False)
@@ -79,9 +80,9 @@ class Batch:
     def keys(self) -> KeysView[str]:
         """Names of the model's inputs; with `__getitem__` this is what `**batch` needs.
 
-        Pixels in bytes are refused here: a model would take those of a clip for numbers, and say nothing.
+        Pixels that stay bytes are refused here: a model would take those of a clip for numbers, and say nothing.
         """
-        if waiting := [name for name, value in self.inputs.items() if _is_bytes(value)]:
+        if waiting := [name for name, value in held(self.inputs).items() if _is_bytes(value)]:
             raise ConfigError(
                 found=f"a batch whose {', '.join(waiting)} are bytes still (pixels='uint8')",
                 wanted="model(**loader.normalise(batch))",
@@ -92,6 +93,10 @@ class Batch:
     def items(self) -> ItemsView[str, Input]:
         """Names and values of the model's inputs."""
         return self.inputs.items()
+
+    def values(self) -> ValuesView[Input]:
+        """Values of the model's inputs."""
+        return self.inputs.values()
 
     def __getitem__(self, name: str) -> Input:
         return self.inputs[name]
@@ -120,19 +125,35 @@ class Batch:
         """
         return int((self.tensor("shift_labels") != IGNORE_INDEX).sum())
 
-    def to(self, target: str | device, *, non_blocking: bool = False) -> Batch:
-        """The same batch on another device."""
-        return self._mapped(lambda tensor: tensor.to(target, non_blocking=non_blocking))
+    def to(self, target: str | device, *, non_blocking: bool = False, dtype: dtype | None = None) -> Batch:
+        """The same batch on another device, where its pixels are scaled if they are bytes that wait for it: as float32,
+        or as the `dtype` of the model, which spares a copy. Nothing else changes its type.
+        """
+        return self._mapped(
+            lambda tensor: tensor.to(target, non_blocking=non_blocking),
+            lambda pixels: pixels.to(target, non_blocking=non_blocking, dtype=dtype),
+        )
 
     def pin_memory(self) -> Batch:
         """The same batch in page-locked memory; `DataLoader(pin_memory=True)` calls this."""
-        return self._mapped(lambda tensor: tensor.pin_memory())
+        return self._mapped(lambda tensor: tensor.pin_memory(), lambda pixels: pixels.pin_memory())
 
-    def _mapped(self, change: Callable[[Tensor], Tensor]) -> Batch:
-        return replace(self, inputs={name: _changed(value, change) for name, value in self.inputs.items()})
+    def with_inputs(self, more: Mapping[str, Input | LazyPixels]) -> Batch:
+        """The same batch with these inputs added or put in place of others; pixels that are bytes still stay so."""
+        inputs = {**held(self.inputs), **more}
+        lazy = any(isinstance(value, LazyPixels) for value in inputs.values())
+        return replace(self, inputs=LazyInputs(inputs) if lazy else inputs)
+
+    def _mapped(self, change: Callable[[Tensor], Tensor], lazily: Callable[[LazyPixels], LazyPixels]) -> Batch:
+        return self.with_inputs(
+            {
+                name: lazily(value) if isinstance(value, LazyPixels) else _changed(value, change)
+                for name, value in held(self.inputs).items()
+            }
+        )
 
 
-def _is_bytes(value: Input) -> bool:
+def _is_bytes(value: Input | LazyPixels) -> bool:
     import torch
 
     return isinstance(value, torch.Tensor) and value.dtype == torch.uint8
