@@ -18,6 +18,8 @@ PACKAGES = {
     "torchdata": "0.11.0",  # its loader's StatefulDataLoader
     "trl": "1.16.0",
     "llamafactory": "0.9.5",
+    "peft": "0.18.1",  # LLaMA-Factory's collator and its arguments import these two
+    "omegaconf": "2.4.0",
 }
 
 

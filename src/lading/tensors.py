@@ -24,6 +24,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import get_worker_info
@@ -44,7 +45,10 @@ def room(shape: Sequence[int], dtype: torch.dtype, device: torch.device | str = 
     """
     size = math.prod(shape) * dtype.itemsize
     if not _handed_over(size, device):
-        return torch.empty(*shape, dtype=dtype, device=device)
+        if size < LARGE or torch.device(device).type != "cpu":
+            return torch.empty(*shape, dtype=dtype, device=device)
+        # numpy asks Linux for large pages, torch does not: their first use takes half the time.
+        return torch.from_numpy(np.empty(size, dtype=np.uint8)).view(dtype).view(*shape)
     # torch's own collate function takes memory in this way; there is no public name for it.
     shared = torch.UntypedStorage._new_shared(size)  # type: ignore[no-untyped-call]  # torch left it untyped
     return torch.empty(0, dtype=dtype).set_(shared).view(*shape)

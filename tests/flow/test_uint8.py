@@ -65,7 +65,7 @@ def test_packed_in_bytes_equals_alone_by_the_processor(meta: Path, name: str) ->
 @pytest.mark.parametrize("workers", [0, 2])
 def test_both_ways_feed_the_model_the_same(meta: Path, name: str, workers: int) -> None:
     options = {"pack_size": 512, "batch_size": 2, "num_workers": workers}
-    numbers = Loader(meta, f"toy:{name}", **options)
+    numbers = Loader(meta, f"toy:{name}", pixels="model", **options)
     in_bytes = Loader(meta, f"toy:{name}", pixels="uint8", **options)
     seen = 0
     for plain, raw in zip(numbers, in_bytes, strict=True):
@@ -105,7 +105,7 @@ def test_microbatches_are_cut_from_bytes(meta: Path) -> None:
 @pytest.mark.parametrize("name", CAPABLE)
 def test_a_placeholder_is_in_bytes_too(meta: Path, name: str) -> None:
     talks = meta.parent / "talks.jsonl"
-    numbers = Loader(talks, f"toy:{name}", pack_size=256, placeholder_media=True)
+    numbers = Loader(talks, f"toy:{name}", pack_size=256, placeholder_media=True, pixels="model")
     in_bytes = Loader(talks, f"toy:{name}", pack_size=256, placeholder_media=True, pixels="uint8")
     for plain, raw in zip(numbers, in_bytes, strict=True):
         assert bytes_in(raw) == ["pixel_values"]

@@ -14,14 +14,16 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from lading.records import Batch, LazyPixels, Microbatch, PixelScale, held
 from lading.tensors import room
 
-CACHED_ROWS = 512
-"""Patches that are scaled at a time on a CPU: few enough for its cache, so memory is gone through once."""
+ONE_THREAD = 32_767
+"""Numbers that are written at a time on a CPU. With one more, torch would use several threads; as many fit into a
+cache, so memory is gone through once."""
 
 Carried = TypeVar("Carried", Batch, Microbatch, dict[str, Any])
 
@@ -35,17 +37,28 @@ def scaled(pixels: Tensor, scale: PixelScale, dtype: torch.dtype | None = None) 
     """
     rows, channels = len(pixels), len(scale.mean)
     each = math.prod(pixels.shape[1:]) // channels
-    block = CACHED_ROWS if pixels.device.type == "cpu" else max(1, rows)
     # Whoever reads first may do so where nothing is to be differentiated; who trains on them must not be hindered.
     with torch.inference_mode(False), torch.no_grad():
-        mean, std = _constants(scale, pixels.device)
         bytes_ = pixels.reshape(rows, channels, 1, each)
         numbers = room((rows, channels, scale.repeat, each), dtype or torch.float32, pixels.device)
-        for start in range(0, rows, block):
-            # Scaled once, written as often as the model sees it, in the type it is wanted in.
-            once = bytes_[start : start + block].to(torch.float32).sub_(mean).div_(std)
-            numbers[start : start + block].copy_(once)
+        # Scaled once, written as often as the model sees it, in the type it is wanted in.
+        if pixels.device.type == "cpu":
+            _scale_in_blocks(bytes_, scale, numbers)
+        else:
+            mean, std = _constants(scale, pixels.device)
+            numbers.copy_(bytes_.to(torch.float32).sub_(mean).div_(std))
         return numbers.view(pixels.shape if scale.repeat == 1 else (rows, channels * scale.repeat * each))
+
+
+def _scale_in_blocks(bytes_: Tensor, scale: PixelScale, numbers: Tensor) -> None:
+    """The same on a CPU, a few rows at a time, by one thread: torch's threads would wait for each other and for the
+    cores that workers decode on, and take twenty times as long.
+    """
+    mean, std = (constant.numpy() for constant in _constants(scale, bytes_.device))
+    pixels, rows = bytes_.numpy(), max(1, ONE_THREAD // max(1, math.prod(numbers.shape[1:])))
+    for start in range(0, len(pixels), rows):
+        once = np.subtract(pixels[start : start + rows], mean, dtype=np.float32)
+        numbers[start : start + rows].copy_(torch.from_numpy(np.divide(once, std, out=once)))
 
 
 def normalised(

@@ -63,6 +63,11 @@ class LazyPixels:
         pixels, scale = self._state
         return LazyPixels(pixels.pin_memory(), scale)
 
+    @property
+    def nbytes(self) -> int:
+        """How much memory they take up now: an eighth, for pictures, until they are read."""
+        return self._state[0].nbytes
+
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy, or another process, gets bytes that wait there; a lock cannot travel.
         return LazyPixels, self._state
