@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 import torch
@@ -81,7 +81,7 @@ def scaled_when_read(batch: Batch, scales: Mapping[str, PixelScale]) -> Batch:
         {
             name: LazyPixels(value, partial(scaled, scale=scales[name]))
             for name, value in batch.inputs.items()
-            if name in scales and isinstance(value, Tensor) and _is_bytes(value)
+            if name in scales and _is_bytes(value)
         }
     )
 
@@ -91,7 +91,7 @@ def _read(pixels: LazyPixels, dtype: torch.dtype) -> Tensor:
     return pixels.read() if dtype == torch.float32 else pixels.read_as(dtype)
 
 
-def _is_bytes(value: object) -> bool:
+def _is_bytes(value: object) -> TypeGuard[Tensor]:
     return isinstance(value, Tensor) and value.dtype == torch.uint8
 
 

@@ -141,8 +141,8 @@ class Batch:
     def with_inputs(self, more: Mapping[str, Input | LazyPixels]) -> Batch:
         """The same batch with these inputs added or put in place of others; pixels that are bytes still stay so."""
         inputs = {**held(self.inputs), **more}
-        lazy = any(isinstance(value, LazyPixels) for value in inputs.values())
-        return replace(self, inputs=LazyInputs(inputs) if lazy else inputs)
+        read = {name: value for name, value in inputs.items() if not isinstance(value, LazyPixels)}
+        return replace(self, inputs=read if len(read) == len(inputs) else LazyInputs(inputs))
 
     def _mapped(self, change: Callable[[Tensor], Tensor], lazily: Callable[[LazyPixels], LazyPixels]) -> Batch:
         return self.with_inputs(
