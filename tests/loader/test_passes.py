@@ -99,3 +99,18 @@ def test_a_generator_of_datasets_may_hold_a_loader(toy_meta: Path, tmp_path: Pat
 
     made_of_it = datasets.Dataset.from_generator(rows, gen_kwargs={"loader": loader}, cache_dir=str(tmp_path))
     assert len(made_of_it) == len(loader)
+
+
+def test_a_pass_that_has_nothing_left_says_so(toy_meta: Path, caplog: pytest.LogCaptureFixture) -> None:
+    loader = made(toy_meta)
+    whole = numbers(loader)
+    other, steps = made(toy_meta), made(toy_meta)
+    for one in (other, steps):
+        one.load_state_dict(loader.state_dict())
+    with caplog.at_level(logging.WARNING, "lading"):
+        assert [batch for step in steps.steps(epochs=2) for batch in numbers(step)] == numbers(loader)
+        assert not caplog.records, "steps count their epochs"
+        assert numbers(other) == []
+    (said,) = caplog.records
+    assert "end of epoch 0: this pass has no batches" in said.message
+    assert sorted(map(tuple, numbers(other))) != sorted(map(tuple, whole)), "the next epoch"

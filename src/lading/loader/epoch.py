@@ -127,6 +127,20 @@ class Epoch:
             own[-1:] += len(self.plan)
         return own
 
+    def broken_off(self) -> str:
+        """What to say where a pass goes on with another: who begins it may not know that there was one."""
+        return (
+            f"the last pass ended behind {self.step} of {len(self.order)} steps of epoch {self.config.epoch}; this one"
+            " goes on there, so that nothing is left out (set_epoch begins an epoch at its first batch)"
+        )
+
+    def nothing_left(self) -> str:
+        """What to say of a pass behind a cursor to the end: who counts epochs by their passes would lose one."""
+        return (
+            f"the state that was loaded is that of the end of epoch {self.config.epoch}: this pass has no batches, the"
+            " next one has (set_epoch begins an epoch at its first batch)"
+        )
+
     def account(self, batch: Batch) -> None:
         """A batch was handed out."""
         self.step = min(self.step + self.config.batch_size, len(self.order))

@@ -169,8 +169,7 @@ class Loader:
         """The batches of an epoch, for this rank; behind a cursor that was loaded, or a pass that was broken off, those
         that are left of it.
         """
-        if not self._carries_on:
-            self._begin_or_go_on()
+        self._begin_or_go_on()
         self._carries_on = False
         self._passes += 1
         return self._pass(self._passes)
@@ -191,20 +190,17 @@ class Loader:
                 )
 
     def _begin_or_go_on(self) -> None:
-        """Where the pass begins. It says once that it goes on: nobody may know that the last one was broken off."""
-        if self.config.validation:
+        """Where the pass begins; with a word where that may surprise whoever begins it."""
+        if self._carries_on:
+            if self._is_over():
+                logger.warning("%s", self._epoch.nothing_left())
+        elif self.config.validation:
             self._begin(self.config.epoch)
         elif self._is_over():
             self._begin(self.config.epoch + 1)
         elif self._epoch.step and not self._warned:
             self._warned = True
-            logger.warning(
-                "the last pass ended behind %d of %d steps of epoch %d; this one goes on there, so that nothing is left"
-                " out (set_epoch begins an epoch at its first batch)",
-                self._epoch.step,
-                len(self._epoch.order),
-                self.config.epoch,
-            )
+            logger.warning("%s", self._epoch.broken_off())
 
     def steps(self, *, epochs: int, accumulate: int = 1) -> Iterator[list[Batch]]:
         """The batches of each step of the optimiser, `accumulate` of them, until so many epochs are over.
@@ -220,6 +216,8 @@ class Loader:
         if self.config.validation:
             raise ConfigError(found="validation=True", wanted="a plain loop: epochs have no end here", where="steps")
         while self.config.epoch + self._is_over() < epochs:
+            if self._is_over():
+                self.set_epoch(self.config.epoch + 1)
             batches = iter(self)
             while step := list(islice(batches, accumulate)):
                 yield step
