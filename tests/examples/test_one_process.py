@@ -10,6 +10,7 @@ CASES = {
     "hf_trainer": ("hf_trainer.py", [], ["--resume", "hf-trainer-out/checkpoint-8"], 8),
     "hf_trainer_padded": ("hf_trainer_padded.py", [], ["--resume", "hf-padded-out/checkpoint-16"], 16),
     "accelerate": ("accelerate_loop.py", [], ["--resume", "accelerate-out/step-5"], 5),
+    "lightning": ("lightning_module.py", [], ["--resume", "lightning-out/step=8.ckpt"], 8),
     "nemo_packed": ("nemo/train.py", [], ["--checkpoint.restore_from", "nemo-out/step-4.pt"], 4),
     "nemo_padded": (
         "nemo/train.py",
@@ -26,6 +27,7 @@ LEDGER = "all: 120 in = 120 trained + 0 replaced + 0 dropped"
 def test_it_trains_and_carries_on(name: str, tmp_path: Path) -> None:
     pytest.importorskip("accelerate")
     pytest.importorskip("torchdata")
+    pytest.importorskip("lightning")
     script, words, resume, done = CASES[name]
     whole = run(script, *words, folder=tmp_path).check()
     assert LEDGER in whole.out

@@ -23,6 +23,7 @@ OUT = {
     "ddp.py": "ddp-out",
     "fsdp2.py": "fsdp2-out",
     "accelerate_loop.py": "accelerate-out",
+    "lightning_module.py": "lightning-out",
 }
 LEDGER = re.compile(r"^all: (\d+) in = \1 trained \+ 0 replaced \+ 0 dropped$", re.MULTILINE)
 
@@ -72,7 +73,9 @@ def test_they_do_not_wait_for_each_other_and_carry_on(script: str, uneven: Path,
         assert LEDGER.search(alone.out), "one rank carries on for two"
 
 
-@pytest.mark.parametrize("script", ["accelerate_loop.py", "hf_trainer.py", "hf_trainer_padded.py"])
+@pytest.mark.parametrize(
+    "script", ["accelerate_loop.py", "lightning_module.py", "hf_trainer.py", "hf_trainer_padded.py"]
+)
 def test_nor_do_those_of_others(script: str, uneven: Path, tmp_path: Path) -> None:
     done = both(script, uneven, tmp_path, "--accumulate", 1, "--epochs", 1).check()
     assert float(done.losses[-1]) < float(done.losses[0])
@@ -157,14 +160,17 @@ def moments(script: str, out: Path, folder: Path) -> dict[str, torch.Tensor]:
         return {name: state[name]["exp_avg"] for name in names}
     if script == "ddp.py":
         saved = torch.load(out / "step-1", weights_only=False)["optimizer"]
+    elif script == "lightning_module.py":
+        (saved,) = torch.load(out / "step=1.ckpt", weights_only=False)["optimizer_states"]
     else:
         saved = torch.load(out / "step-1" / "optimizer.bin", weights_only=False)
     return {name: saved["state"][number]["exp_avg"] for number, name in enumerate(names)}
 
 
-@pytest.mark.parametrize("script", ["ddp.py", "fsdp2.py", "accelerate_loop.py"])
+@pytest.mark.parametrize("script", ["ddp.py", "fsdp2.py", "accelerate_loop.py", "lightning_module.py"])
 def test_a_step_of_two_ranks_is_that_of_one_process(script: str, uneven: Path, tmp_path: Path) -> None:
-    done = both(script, uneven, tmp_path, "--accumulate", 2, "--stop-after", 1).check()
+    early = changed(script, tmp_path, "train_steps=8", "train_steps=1") if script == "lightning_module.py" else script
+    done = both(early, uneven, tmp_path, "--accumulate", 2, "--stop-after", 1).check()
     loss, gradients = reference(uneven)
     assert float(done.losses[0]) == pytest.approx(loss, abs=1e-4)
     found = moments(script, tmp_path / OUT[script], tmp_path)
