@@ -31,7 +31,9 @@ def write_dataset_info(folder: Path) -> None:
 class TrainingLoader:
     """Made once before time is taken: its imports, the processor, a model of one layer. `open` is timed."""
 
-    def __init__(self, data: Path, processor: Path, scratch: Path, *, pack_size: int, workers: int, packed: bool) -> None:
+    def __init__(
+        self, data: Path, processor: Path, scratch: Path, *, pack_size: int, workers: int, packed: bool
+    ) -> None:
         os.environ["DISABLE_VERSION_CHECK"] = "1"
         _without_torchaudio()
         from llamafactory.data import get_template_and_fix_tokenizer
