@@ -31,7 +31,7 @@ ROW = Row(
         Rival(name="NeMo Automodel, flash attention", package="nemo-automodel", call="theirs"),
         Rival(name="NeMo Automodel, SDPA", package="nemo-automodel", call="theirs_sdpa"),
     ),
-    bound="decoding and resizing; see the row of one picture. On two cores, scaling takes its share of what workers have.",
+    bound="decoding and resizing; see the row of one picture. On two cores, scaling takes a part of their time.",
 )
 
 

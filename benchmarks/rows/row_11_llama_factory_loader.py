@@ -12,7 +12,7 @@ ROW = Row(
         "The row of the whole loader over the same 400 JPEGs with the same processor and two workers, beside "
         "LLaMA-Factory's: its reading, templates, tokens, packing and collator, behind the Trainer's data loader. "
         "Packs of 8192 (neat_packing, without a dense mask), and padded rows, seven to a batch. Pictures keep their "
-        "size (by default it makes them smaller). Its workers hand over floats, its collator's compute_dtype is float32."
+        "size (by default it makes them smaller). Its workers hand over floats (compute_dtype is float32)."
     ),
     figures=(
         Figure(name="rate", what="epoch alone, all read", unit="tokens/s", better="more", goal=Goal(times=1.8)),
@@ -24,7 +24,7 @@ ROW = Row(
         Rival(name="LLaMA-Factory, packs", package="llamafactory", call="theirs_packed"),
         Rival(name="LLaMA-Factory, padded rows", package="llamafactory", call="theirs_padded"),
     ),
-    bound="decoding and resizing; see the row of one picture. On two cores, scaling takes its share of what workers have.",
+    bound="decoding and resizing; see the row of one picture. On two cores, scaling takes a part of their time.",
 )
 
 

@@ -78,7 +78,7 @@ def test_the_default_feeds_what_model_does_to_the_bit(meta: Path, name: str, wor
 
 
 WAYS: dict[str, Callable[[Batch], Mapping[str, Any]]] = {
-    "dict": lambda batch: dict(batch),
+    "dict": dict,
     "stars": lambda batch: {**batch},
     "items": lambda batch: {name: value for name, value in batch.items()},  # noqa: C416 - as people write it
     "values": lambda batch: dict(zip(batch, batch.values(), strict=True)),
@@ -91,7 +91,7 @@ WAYS: dict[str, Callable[[Batch], Mapping[str, Any]]] = {
     "pickle": lambda batch: dict(pickle.loads(pickle.dumps(batch))),
     "to": lambda batch: dict(batch.to("cpu")),
     "with inputs": lambda batch: dict(batch.with_inputs({})),
-    "keyword arguments": lambda batch: (lambda **inputs: inputs)(**batch),
+    "keyword arguments": lambda batch: dict(**batch),
 }
 
 
