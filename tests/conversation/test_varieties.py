@@ -159,7 +159,7 @@ def test_data_urls_and_addresses_all_the_way(tmp_path: Path) -> None:
     bad, address = loader.ledger.entries()
     assert (bad["reason"], address["reason"]) == ("corrupt_media", "unsupported_media")
     assert "not base64" in str(bad["detail"])
-    assert "download it first, and give its path" in str(address["detail"])
+    assert "nothing is fetched: copy it there first, and give its path" in str(address["detail"])
     assert str(address["where"]).endswith("d.jsonl:3")
 
 

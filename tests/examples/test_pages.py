@@ -39,7 +39,7 @@ def test_commands_name_files_and_options_that_exist(page: Path) -> None:
 
 def test_every_example_has_a_page() -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
-    assert len(SCRIPTS) == 7
+    assert len(SCRIPTS) == 8
     for script in SCRIPTS:
         assert str(script.relative_to(ROOT)) in text, script
 

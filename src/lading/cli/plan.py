@@ -83,9 +83,8 @@ def plan(
     check_writable(out, ledger)
     encoder = Encoder.of(processor, family)
     corpus = opened(meta, format_name, media_dir, media_roots, dataset)
-    samples = Samples(
-        corpus=corpus, encoder=encoder, policy=SkipPolicy(strict=strict, decode_seconds=config.decode_seconds)
-    )
+    policy = SkipPolicy(strict=strict, decode_seconds=config.decode_seconds)
+    samples = Samples(corpus=corpus, encoder=encoder, policy=policy)
     if not as_json:
         print_formats(corpus, samples.layouts)
     planning = Planning.of(samples, count_lengths(samples, cache=True), config)

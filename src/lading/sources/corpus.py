@@ -203,8 +203,8 @@ def _settled(
     media_roots: Sequence[str | Path] | None,
 ) -> SourceConfig:
     """A source's configuration with what the caller says in place of what the meta file does, and absolute paths."""
-    for given in (*([] if media_dir is None else [media_dir]), *(media_roots or ())):
-        refuse_address(given, wanted="a folder of media")
+    if media_dir is not None:
+        refuse_address(media_dir, wanted="a folder of media")
     folder = config.media_dir if media_dir is None else Path(media_dir)
     roots = config.media_roots if media_roots is None else _folders(media_roots)
     return replace(
@@ -228,6 +228,8 @@ def _folders(given: object) -> tuple[Path, ...]:
             wanted='a list of folders (media_roots=["pictures"]), or None where media may lie anywhere',
             consequence="nothing was read",
         )
+    for folder in folders:
+        refuse_address(folder, wanted="a folder of media")
     return tuple(map(Path, folders))
 
 
