@@ -44,7 +44,7 @@ def ours(job: Job) -> dict[str, float]:
     import torch
 
     from lading.encode import Encoder, Outline
-    from lading.encode.labels import labels_from_spans, token_span
+    from lading.encode.expand import labels_from_spans
     from lading.encode.turns import assistant_spans
     from lading.samples import Samples
     from lading.sources import open_corpus
@@ -55,12 +55,12 @@ def ours(job: Job) -> dict[str, float]:
     (outline,) = samples.outline([0])
     assert isinstance(outline, Outline)
     tokeniser, talk, text, ids = encoder.facts.tokeniser, outline.conversation, outline.text, outline.ids
-    (encoding,) = tokeniser.encode_batch([text])
+    (encoded,) = tokeniser.encode_texts([text])
     marks = {kind: medium.mark for kind, medium in tokeniser.media.items()}
 
     def find() -> object:
         spans = assistant_spans(text, talk, tokeniser.turns, marks)
-        return labels_from_spans(ids, [token_span(encoding, *span) for span in spans])
+        return labels_from_spans(ids, [encoded.token_span(*span) for span in spans])
 
     assert (find() == outline.labels).all()
     messages = samples.corpus.row(0).value["messages"]

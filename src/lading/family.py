@@ -105,6 +105,10 @@ PIXELS: tuple[Pixels, ...] = get_args(Pixels)
 """What pixels are when they leave the loader: bytes that scale themselves where the batch is used, where the family
 allows it; what the model expects; or bytes that are scaled by a call of one's own."""
 
+TokenizerChoice = Literal["auto", "exact"]
+TOKENIZERS: tuple[TokenizerChoice, ...] = get_args(TokenizerChoice)
+"""What encodes text: `gigatoken`, where it makes the same ids as the tokenizer itself; or the tokenizer alone."""
+
 Attention = Literal["positions", "mask", "varlen"]
 ATTENTIONS: tuple[Attention, ...] = get_args(Attention)
 """How documents of a pack are kept apart: by positions that restart, by a dense mask, or by their borders."""

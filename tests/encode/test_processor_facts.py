@@ -58,8 +58,8 @@ def test_a_text_is_tokenised_alike_in_any_company() -> None:
     processor.tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
         single=f"{first} $A", special_tokens=[(first, number)]
     )
-    encode = read_processor(processor).tokeniser.encode_batch
+    encode = read_processor(processor).tokeniser.encode_texts
     texts = [f"{first}red", "green", f"{first}blue", "red"]
-    together = [encoding.ids for encoding in encode(texts)]
-    assert together == [encode([text])[0].ids for text in texts]
+    together = [encoded.ids.tolist() for encoded in encode(texts)]
+    assert together == [encode([text])[0].ids.tolist() for text in texts]
     assert [(ids[0], ids.count(number)) for ids in together] == [(number, 1)] * len(texts)

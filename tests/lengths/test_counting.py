@@ -92,14 +92,14 @@ def test_the_loader_keeps_lengths_beside_the_data(meta: Path, monkeypatch: pytes
 
 def test_nothing_is_tokenised_the_second_time(toy_meta: Path, tmp_path: Path) -> None:
     samples = samples_of(toy_meta)
-    encode_batch = samples.facts.tokeniser.encode_batch
+    encode_texts = samples.facts.tokeniser.encode_texts
     calls: list[int] = []
 
     def watched(texts: list[str]) -> Any:
         calls.append(len(texts))
-        return encode_batch(texts)
+        return encode_texts(texts)
 
-    tokeniser = replace(samples.facts.tokeniser, encode_batch=watched, words=None)
+    tokeniser = replace(samples.facts.tokeniser, encode_texts=watched)
     samples = replace(samples, encoder=Encoder(facts=replace(samples.facts, tokeniser=tokeniser)))
     first = count_lengths(samples, cache=tmp_path)
     assert sum(calls) == len(samples)

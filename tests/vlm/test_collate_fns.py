@@ -155,11 +155,11 @@ def test_markers_are_trusted_only_where_they_say_what_lining_up_says(
     talk = [turn(role, text) for pair in turns for role, text in zip(("user", "assistant"), pair, strict=True)]
     (conversation,) = conversations_of([{"conversation": talk}])
     text, said = border.tokeniser.rendered(conversation)
-    whole = border.tokeniser.unexpanded(text, said)
+    (whole,) = border.tokeniser.encode_texts([text])
     end = len(whole.ids) - cut
     ids = np.concatenate([np.full(before, own.tokenizer.pad_token_id), whole.ids[:end]])
     expected = np.full(len(ids), -100)
-    for start, stop in whole.spans:
+    for start, stop in (whole.token_span(*span) for span in said):
         expected[before + start : before + stop] = whole.ids[start : min(stop, end)]
     labels = collate_fns.build_labels_from_template(torch.from_numpy(ids)[None], [talk], own)
     assert labels[0].tolist() == expected.tolist()
@@ -170,10 +170,10 @@ def test_a_plain_conversation_is_not_tokenised_again(name: str) -> None:
     border = read_processor(processor(name))
     (conversation,) = conversations_of(examples()[1:2])
     text, said = border.tokeniser.rendered(conversation)
-    own = border.tokeniser.unexpanded(text, said)
+    (own,) = border.tokeniser.encode_texts([text])
     spans = label_search._matching_spans(own.ids, text, said, border)
     # SmolVLM's `Assistant:` is made of tokens like any other, so that its markers prove nothing.
-    assert spans == (None if name == "smolvlm" else list(own.spans))
+    assert spans == (None if name == "smolvlm" else [own.token_span(*span) for span in said])
 
 
 def test_quoted_markers_move_no_label_of_somebody_elses_ids() -> None:

@@ -20,6 +20,7 @@ from lading.cli.data import (
     MediaRoots,
     Meta,
     Processor,
+    TokenizerName,
     formats,
     opened,
     print_formats,
@@ -45,6 +46,7 @@ def count(
     ] = None,
     workers: Annotated[int, typer.Option(help="Processes that count; 0 or 1: this one alone.", min=0)] = 0,
     family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
+    tokenizer: TokenizerName = "auto",
     format_name: FormatName = None,
     media_dir: MediaFolder = None,
     media_roots: MediaRoots = None,
@@ -73,7 +75,7 @@ def count(
         raise ConfigError(found=found, wanted="a folder of its own", consequence="nothing was counted")
     refuse_writing_to_address(out or ".")
     check_writable(annotate / "rows" if annotate is not None else None)
-    encoder = Encoder.of(processor, family)
+    encoder = Encoder.of(processor, family, tokenizer=tokenizer)
     corpus = opened(meta, format_name, media_dir, media_roots, dataset)
     samples = Samples(
         corpus=corpus,

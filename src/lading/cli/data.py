@@ -10,6 +10,7 @@ import typer
 from lading.addresses import refuse_address
 from lading.cli.show import remark
 from lading.conversation import FORMATS, Layout
+from lading.family import TokenizerChoice
 from lading.sources import Corpus, open_corpus
 from lading.sources.corpus import refuse_what_is_no_path
 
@@ -35,6 +36,10 @@ Meta = Annotated[
 ]
 Processor = Annotated[
     str, typer.Option("--processor", help="A processor folder, a hub id, or toy:NAME.", callback=checked_processor)
+]
+TokenizerName = Annotated[
+    TokenizerChoice,
+    typer.Option("--tokenizer", help="exact: encode text by the processor's own tokenizer alone, never by gigatoken."),
 ]
 FormatName = Annotated[
     str | None,

@@ -11,8 +11,17 @@ import typer
 
 from lading.cli.clock import took
 from lading.cli.cores import own_cores
-from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, Meta, Processor, opened, print_formats
-from lading.cli.planned import Algorithm, Epoch, PackSize, PlaceholderMedia, Placing, Seed, TooLong, WorldSize
+from lading.cli.data import (
+    DatasetNames,
+    FormatName,
+    MediaFolder,
+    MediaRoots,
+    Meta,
+    Processor,
+    TokenizerName,
+    opened,
+)
+from lading.cli.planned import Algorithm, Epoch, PackSize, PlaceholderMedia, Placing, Seed, TooLong, WorldSize, counted
 from lading.cli.show import check_writable, console, plan_table, print_json, say_nothing_is_left
 from lading.cli.speech import Quiet, Verbose
 from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
@@ -25,7 +34,6 @@ if TYPE_CHECKING:
     from lading.plan import PlanStats
     from lading.records import Finding
     from lading.report import Gathered
-    from lading.sources import Corpus
 
 PRINTED = 3
 """Samples that are printed, unless more are asked for."""
@@ -51,6 +59,7 @@ def inspect(
         bool, typer.Option("--doctor", help="Examine the whole corpus, too, and show what was found in each sample.")
     ] = False,
     family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
+    tokenizer: TokenizerName = "auto",
     format_name: FormatName = None,
     media_dir: MediaFolder = None,
     media_roots: MediaRoots = None,
@@ -75,11 +84,10 @@ def inspect(
         placing=placing,
         too_long=too_long,
         placeholder_media=placeholder_media,
+        tokenizer=tokenizer,
     )
     corpus = opened(meta, format_name, media_dir, media_roots, dataset)
-    planning = _planning(corpus, processor, family, config)
-    if not as_json:
-        print_formats(corpus, planning.samples.layouts)
+    planning = counted(corpus, processor, family, config, as_json=as_json)
     limit = samples or (PRINTED if terminal and not out else report.LIMIT)
     look = _look(meta, planning, config, limit=limit, examined=examined)
     size = look.write(page, title=f"lading · {meta.name}") if page is not None else 0
@@ -140,19 +148,6 @@ def _look(meta: Path, planning: Planning, config: LoaderConfig, *, limit: int, e
     with task("looking", min(limit, len(lengths))) as progress:
         shown = report.gather(planning.samples, **books, limit=limit, progress=progress)
     return _Look(shown=shown, stats=plan_stats(plan, lengths), books=books, found=found)
-
-
-def _planning(corpus: Corpus, processor: str, family: str | None, config: LoaderConfig) -> Planning:
-    from lading.encode import Encoder
-    from lading.lengths import count_lengths
-    from lading.loader import Samples
-    from lading.loader.planning import Planning
-    from lading.samples.skip import SkipPolicy
-
-    encoder = Encoder.of(processor, family)
-    policy = SkipPolicy(decode_seconds=config.decode_seconds)
-    samples = Samples(corpus=corpus, encoder=encoder, policy=policy)
-    return Planning.of(samples, count_lengths(samples, cache=True), config)
 
 
 def _examine(meta: Path, planning: Planning, config: LoaderConfig) -> Findings:

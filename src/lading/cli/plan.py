@@ -16,11 +16,11 @@ from lading.cli.data import (
     MediaRoots,
     Meta,
     Processor,
+    TokenizerName,
     formats,
     opened,
-    print_formats,
 )
-from lading.cli.planned import Algorithm, Epoch, PackSize, PlaceholderMedia, Placing, Seed, TooLong, WorldSize
+from lading.cli.planned import Algorithm, Epoch, PackSize, PlaceholderMedia, Placing, Seed, TooLong, WorldSize, counted
 from lading.cli.show import check_writable, console, plan_table, print_json, remark, say_nothing_is_left
 from lading.cli.speech import Quiet, Verbose
 from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
@@ -43,6 +43,7 @@ def plan(
     algorithm: Algorithm = DEFAULT_ALGORITHM,
     placing: Placing = DEFAULT_PLACING,
     family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
+    tokenizer: TokenizerName = "auto",
     format_name: FormatName = None,
     media_dir: MediaFolder = None,
     media_roots: MediaRoots = None,
@@ -60,14 +61,10 @@ def plan(
 ) -> None:
     """Count a corpus exactly and plan its packs, without decoding a pixel."""
     with task("starting"):
-        from lading.encode import Encoder
-        from lading.lengths import count_lengths
-        from lading.loader import LoaderConfig, Samples
+        from lading.loader import LoaderConfig
         from lading.loader.accounts import open_books
-        from lading.loader.planning import Planning
         from lading.plan import plan_stats
         from lading.plan.file import save_plan
-        from lading.samples.skip import SkipPolicy
 
     config = LoaderConfig.of(
         pack_size=pack_size,
@@ -79,18 +76,15 @@ def plan(
         too_long=too_long,
         placeholder_media=placeholder_media,
         strict=strict,
+        tokenizer=tokenizer,
     )
     check_writable(out, ledger)
-    encoder = Encoder.of(processor, family)
     corpus = opened(meta, format_name, media_dir, media_roots, dataset)
-    policy = SkipPolicy(strict=strict, decode_seconds=config.decode_seconds)
-    samples = Samples(corpus=corpus, encoder=encoder, policy=policy)
-    if not as_json:
-        print_formats(corpus, samples.layouts)
-    planning = Planning.of(samples, count_lengths(samples, cache=True), config)
+    planning = counted(corpus, processor, family, config, as_json=as_json)
+    samples = planning.samples
     table, made = planning.lengths, planning.plan(config, config.epoch)
     with task("accounting"):
-        books, stats = open_books(planning.samples, table, made), plan_stats(made, table)
+        books, stats = open_books(samples, table, made), plan_stats(made, table)
     if out is not None:
         with task(f"writing {out.name}"):
             save_plan(made, out)

@@ -10,7 +10,7 @@ from lading import media
 from lading.encode.processor_facts import Border, load_processor, read_processor
 from lading.encode.tokeniser import Outline, Sized
 from lading.errors import ConfigError, Reason, SkipSample
-from lading.family import Pixels
+from lading.family import Pixels, TokenizerChoice
 from lading.fields import MEDIA_KINDS, SEQUENCE_FIELDS, MediaKind
 from lading.media import pixels as media_pixels
 from lading.media.normalise import normalised
@@ -36,9 +36,18 @@ class Encoder:
             )
 
     @classmethod
-    def of(cls, processor: Any, family: str | None = None, *, pixels: Pixels = "model", draft: bool = False) -> Encoder:
+    def of(
+        cls,
+        processor: Any,
+        family: str | None = None,
+        *,
+        tokenizer: TokenizerChoice = "auto",
+        pixels: Pixels = "model",
+        draft: bool = False,
+    ) -> Encoder:
         """The encoder of a processor: an object, a folder, a hub id or `toy:NAME`."""
-        return cls(facts=read_processor(load_processor(processor), family), pixels=pixels, draft=draft)
+        facts = read_processor(load_processor(processor), family, tokenizer)
+        return cls(facts=facts, pixels=pixels, draft=draft)
 
     def in_bytes(self) -> Encoder:
         """The same encoder with pixels in bytes, where they can be: they are joined before they are scaled."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lading.errors import Reason, SkipSample
 from lading.family import Medium
-from lading.fields import MediaKind
+from lading.fields import IGNORE_INDEX, MediaKind
 from lading.records import Footprint, MediumSpan
 
 
@@ -101,18 +101,24 @@ def repeat_pads(
     [1, 9, 9, 9, 2]
     """
     places = np.flatnonzero(are_pads(ids, pads))
-    runs = [run for footprint in footprints for run in footprint.runs]
-    if len(places) != len(runs):
-        raise SkipSample(
-            Reason.PLACEHOLDER_IN_TEXT,
-            found=f"{len(places)} pad tokens",
-            wanted=f"{len(runs)}, one for each run of {len(footprints)} media; a message probably contains one as text",
-            where=where,
-        )
+    runs = runs_of(footprints, len(places), where=where)
     repeats = np.ones(len(ids), dtype=np.int64)
     repeats[places] = runs
     starts = np.concatenate([[0], np.cumsum(repeats)])
     return Expanded(ids=np.repeat(ids, repeats), starts=starts, media=_locate(starts, places, footprints))
+
+
+def runs_of(footprints: Sequence[Footprint], pads: int, *, where: str) -> list[int]:
+    """How often each of the pads in a text is repeated; refused where the text has more of them, or fewer."""
+    runs = [run for footprint in footprints for run in footprint.runs]
+    if pads != len(runs):
+        raise SkipSample(
+            Reason.PLACEHOLDER_IN_TEXT,
+            found=f"{pads} pad tokens",
+            wanted=f"{len(runs)}, one for each run of {len(footprints)} media; a message probably contains one as text",
+            where=where,
+        )
+    return runs
 
 
 def are_pads(ids: NDArray[np.int64], pads: Iterable[int]) -> NDArray[np.bool_]:
@@ -140,3 +146,15 @@ def _locate(
         )
         first = last
     return tuple(spans)
+
+
+def labels_from_spans(ids: NDArray[np.int64], spans: Iterable[tuple[int, int]]) -> NDArray[np.int64]:
+    """The ids inside the spans, -100 elsewhere.
+
+    >>> labels_from_spans(np.array([5, 6, 7]), [(1, 2)]).tolist()
+    [-100, 6, -100]
+    """
+    labels = np.full_like(ids, IGNORE_INDEX)
+    for start, stop in spans:
+        labels[start:stop] = ids[start:stop]
+    return labels

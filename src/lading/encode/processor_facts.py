@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lading import families, toy
 from lading.addresses import refuse_address
-from lading.encode.frames import Frames
-from lading.encode.labels import Encoding
+from lading.encode.gigatoken import GigatokenEncoder, gigatoken_encoder, installed_version
 from lading.encode.template import Renderer, generation_finder, has_generation_blocks
+from lading.encode.text_encoder import tokenizer_encoder
 from lading.encode.tokeniser import Tokeniser
-from lading.encode.words import read_words
-from lading.errors import ConfigError
+from lading.errors import ConfigError, UnknownName
 from lading.families.default import NAME
-from lading.family import Attention, Family, Geometry, LayerSight, Medium, RawMedia
+from lading.family import TOKENIZERS, Attention, Family, Geometry, LayerSight, Medium, RawMedia, TokenizerChoice
 from lading.fields import MediaKind
 from lading.media.raw import agrees
 from lading.packing.positions import ThreeWay
@@ -38,10 +37,18 @@ class Border:
     pad_token: int
     raw: RawMedia | None = None
     """How its media are made in bytes, where that gives what the processor itself would."""
+    choice: TokenizerChoice = "auto"
+    """Which tokenizer was asked for."""
+
+    @property
+    def encoded_by(self) -> str:
+        """What encodes most texts, and its version; `tokenizers` encodes the others."""
+        fast = isinstance(self.tokeniser.encode_texts, GigatokenEncoder)
+        return f"gigatoken {installed_version()}" if fast else "tokenizers"
 
     def __reduce__(self) -> tuple[object, ...]:
         # A worker reads the processor again: that is cheap, and compiled templates cannot be pickled.
-        return (read_processor, (self.processor, None if self.family.name == NAME else self.family.name))
+        return (read_processor, (self.processor, None if self.family.name == NAME else self.family.name, self.choice))
 
 
 def load_processor(name: str | os.PathLike[str] | Any) -> Any:
@@ -74,8 +81,10 @@ def load_processor(name: str | os.PathLike[str] | Any) -> Any:
         ) from error
 
 
-def read_processor(processor: Any, family: str | None = None) -> Border:
+def read_processor(processor: Any, family: str | None = None, choice: TokenizerChoice = "auto") -> Border:
     """Read a processor for its family, found by the processor's class name unless it is given."""
+    if choice not in TOKENIZERS:
+        raise UnknownName(kind="tokenizer", name=str(choice), known=TOKENIZERS, where="Loader")
     kind = type(processor).__name__
     tokenizer = _tokenizer(processor)
     chosen = families.find(family) if family else families.read_off(processor)
@@ -87,7 +96,7 @@ def read_processor(processor: Any, family: str | None = None) -> Border:
         )
     media = _known_media(tokenizer, chosen)
     template = processor.chat_template or tokenizer.chat_template
-    tokeniser = _tokeniser(tokenizer, chosen, media, template, where=kind)
+    tokeniser = _tokeniser(tokenizer, chosen, media, template, choice, where=kind)
     geometries = {kind: medium.geometry(processor) for kind, medium in media.items()}
     return Border(
         processor=processor,
@@ -97,30 +106,31 @@ def read_processor(processor: Any, family: str | None = None) -> Border:
         three_way=_three_way(processor, chosen),
         pad_token=tokenizer.pad_token_id,
         raw=_raw(processor, chosen, geometries),
+        choice=choice,
     )
 
 
 def _tokeniser(
-    tokenizer: Any, family: Family, media: Mapping[MediaKind, Medium], template: str, *, where: str
+    tokenizer: Any,
+    family: Family,
+    media: Mapping[MediaKind, Medium],
+    template: str,
+    choice: TokenizerChoice,
+    *,
+    where: str,
 ) -> Tokeniser:
     special = tokenizer.special_tokens_map
     render = Renderer(template, special, where=where, system_as_text=family.system_as_text)
-    words = read_words(tokenizer.backend_tokenizer, [medium.pad for medium in media.values()], tokenizer.bos_token)
-    find_spoken = _spoken_finder(template, tokenizer, family)
-    marks = {kind: medium.mark for kind, medium in media.items()}
-    frames = None
-    if words is not None and find_spoken is None:
-        frames = Frames(render=render, words=words, turns=family.turns, marks=marks)
+    exact_encoder = tokenizer_encoder(tokenizer)
+    fast_encoder = gigatoken_encoder(tokenizer, exact_encoder) if choice == "auto" else None
     return Tokeniser(
         render=render,
-        encode_batch=_batch_encoder(tokenizer),
+        encode_texts=fast_encoder or exact_encoder,
         turns=family.turns,
         media=media,
         pads=tuple({int(tokenizer.convert_tokens_to_ids(medium.pad)) for medium in media.values()}),
         token_types=family.token_types,
-        find_spoken=find_spoken,
-        words=words,
-        frames=frames,
+        find_spoken=_spoken_finder(template, tokenizer, family),
     )
 
 
@@ -152,28 +162,6 @@ def _tokenizer(processor: Any) -> Any:
             found=f"a {type(processor).__name__} without a tokenizer",
             wanted="a whole processor, as AutoProcessor.from_pretrained gives it",
         ) from error
-
-
-def _batch_encoder(tokenizer: Any) -> Callable[[list[str]], Sequence[Encoding]]:
-    """Encode texts as a processor does: with the tokenizer's own first token, unless the template wrote it already."""
-    backend, first = tokenizer.backend_tokenizer, tokenizer.bos_token
-
-    def encode(texts: list[str]) -> Sequence[Encoding]:
-        # Whoever called the tokenizer last may have left it padding or truncating; it is set anew at every call.
-        backend.no_padding()
-        backend.no_truncation()
-        written = [first is not None and text.startswith(first) for text in texts]
-        found: dict[bool, Iterator[Encoding]] = {
-            own: iter(backend.encode_batch(_where(written, own, texts), add_special_tokens=not own))
-            for own in set(written)
-        }
-        return [next(found[own]) for own in written]
-
-    return encode
-
-
-def _where(flags: Sequence[bool], wanted: bool, texts: Sequence[str]) -> list[str]:
-    return [text for flag, text in zip(flags, texts, strict=True) if flag is wanted]
 
 
 def _raw(processor: Any, family: Family, geometries: Mapping[MediaKind, Geometry]) -> RawMedia | None:

@@ -12,12 +12,12 @@ from lading.records import Conversation, Message, TextPart
 if TYPE_CHECKING:
     from jinja2 import Template
 
-    from lading.encode.opaque import Frame
-
 Render = Callable[[Conversation], str]
 
 COMPARED = 16
-"""Texts that are compared before a quicker way to write them is trusted."""
+"""Texts that are compared before the quicker way to write them is trusted."""
+NO_EXTRAS: Mapping[str, Any] = {"tools": None, "documents": None, "add_generation_prompt": False}
+"""What transformers hands to every template besides the messages."""
 
 
 def messages_for_template(messages: tuple[Message, ...], *, system_as_text: bool = False) -> list[dict[str, Any]]:
@@ -45,7 +45,11 @@ def _part(part: object) -> dict[str, str]:
 
 
 class Renderer:
-    """Renders conversations with one chat template, compiled once by transformers."""
+    """Renders conversations with one chat template, which transformers compiled once.
+
+    Its own function first rebuilds whatever it is given out of plain values; ours are plain already, and a third of the
+    time is saved. The first texts are compared with that function's: where one differs, it is used for all.
+    """
 
     def __init__(
         self, template: str | None, special_tokens: Mapping[str, Any], *, where: str, system_as_text: bool = False
@@ -57,15 +61,20 @@ class Renderer:
                 consequence="set processor.chat_template, or name a family that builds its prompt itself",
                 where=where,
             )
-        self._pen = _Pen(template, special_tokens)
-        self._system_as_text = system_as_text
+        self._template, self._special_tokens, self._system_as_text = template, special_tokens, system_as_text
+        plain = all(isinstance(token, str) for token in special_tokens.values())
+        self._compiled = compiled_template(template) if plain else None
+        self._compared = 0
 
     def __call__(self, conversation: Conversation) -> str:
         """The conversation's text; `SkipSample` where the template refuses it."""
         from jinja2 import TemplateError
 
+        messages = messages_for_template(conversation.messages, system_as_text=self._system_as_text)
         try:
-            return self._pen.write(self._messages(conversation))
+            if self._compiled is None or self._compared < COMPARED:
+                return self._compare(messages)
+            return self._compiled.render(messages=messages, **NO_EXTRAS, **self._special_tokens)
         except TemplateError as error:
             raise SkipSample(
                 Reason.TEMPLATE_REFUSED,
@@ -73,76 +82,19 @@ class Renderer:
                 where=conversation.key.where,
             ) from error
 
-    @property
-    def settled(self) -> bool:
-        """Whether it is known how the template is best written with; the first texts are there to find out."""
-        return self._pen.settled
-
-    def frame(self, conversation: Conversation) -> Frame | None:
-        """What is written around the texts of a conversation, each an `opaque` character; `None` if that depends."""
-        from jinja2 import TemplateError
-
-        try:
-            return self._pen.frame(self._messages(conversation))
-        except TemplateError:
-            return None
-
-    def _messages(self, conversation: Conversation) -> list[dict[str, Any]]:
-        return messages_for_template(conversation.messages, system_as_text=self._system_as_text)
-
-
-class _Pen:
-    """Writes messages with a template that transformers has compiled.
-
-    Its own function first rebuilds whatever it is given out of plain values; ours are plain already, and a third of the
-    time is saved. The first texts are compared with that function's: where one differs, it is used for all.
-    """
-
-    def __init__(self, template: str, special_tokens: Mapping[str, Any]) -> None:
-        self._template, self._special_tokens = template, special_tokens
-        self._quick: Template | None = None
-        self._compared = 0
-
-    @property
-    def settled(self) -> bool:
-        return self._compared >= COMPARED
-
-    def write(self, messages: list[dict[str, Any]]) -> str:
-        if not self.settled:
-            return self._both(messages)
-        return self._own(messages) if self._quick is None else self._quickly(self._quick, messages)
-
-    def _both(self, messages: list[dict[str, Any]]) -> str:
-        own = self._own(messages)
-        if not self._compared and all(isinstance(token, str) for token in self._special_tokens.values()):
-            self._quick = _compiled(self._template)
-        self._compared += 1
-        if self._quick is not None and self._quickly(self._quick, messages) != own:
-            self._quick, self._compared = None, COMPARED
-        return own
-
-    def _quickly(self, quick: Template, messages: list[dict[str, Any]]) -> str:
-        return quick.render(messages=messages, **self._others())
-
-    def frame(self, messages: list[dict[str, Any]]) -> Frame | None:
-        """Known only where the compiled template is, and has been compared."""
-        from lading.encode.opaque import frame
-
-        if self._quick is None or not self.settled:
-            return None
-        return frame(self._quick, self._template, messages, **self._others())
-
-    def _others(self) -> dict[str, Any]:
-        return {"tools": None, "documents": None, "add_generation_prompt": False, **self._special_tokens}
-
-    def _own(self, messages: list[dict[str, Any]]) -> str:
+    def _compare(self, messages: list[dict[str, Any]]) -> str:
+        """The text by transformers' own function, compared with what the compiled template writes."""
         from transformers.utils.chat_template_utils import render_jinja_template
 
         texts, _ = render_jinja_template(conversations=[messages], chat_template=self._template, **self._special_tokens)
+        if self._compiled is not None:
+            self._compared += 1
+            if self._compiled.render(messages=messages, **NO_EXTRAS, **self._special_tokens) != texts[0]:
+                self._compiled = None
         return str(texts[0])
 
 
-def _compiled(template: str) -> Template | None:
+def compiled_template(template: str) -> Template | None:
     """The compiled template; `None` where this version of transformers keeps it elsewhere."""
     from transformers.utils import chat_template_utils
 

@@ -1,4 +1,4 @@
-"""Many conversations at a time, through the tokenizer's own threads."""
+"""Conversations and the footprints of their media → tokens and labels, many at a time."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lading.encode.expand import Spliced, are_pads, repeat_pads, splice
-from lading.encode.frames import Frames
-from lading.encode.labels import Encoding, labels_from_spans, token_span
+from lading.encode.expand import Spliced, are_pads, labels_from_spans, repeat_pads, runs_of, splice
 from lading.encode.template import Render
-from lading.encode.turns import Span, assistant_spans
-from lading.encode.words import Words
+from lading.encode.text_encoder import EncodedText, EncodeTexts, Span
+from lading.encode.turns import assistant_spans
 from lading.errors import Reason, SkipSample
 from lading.family import Medium, TurnStyle
 from lading.fields import IGNORE_INDEX, MediaKind
@@ -86,14 +84,6 @@ def length_of(tokens: int, label_tokens: int, footprints: Sequence[Footprint]) -
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Unexpanded:
-    """A conversation's tokens before its media are put in."""
-
-    ids: NDArray[np.int64]
-    spans: tuple[Span, ...]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class _Rendered:
     conversation: Conversation
     text: str
@@ -103,10 +93,10 @@ class _Rendered:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tokeniser:
-    """Everything needed to tokenise for one family and one processor, read once at the border."""
+    """Everything needed to tokenise for one family and one processor."""
 
     render: Render
-    encode_batch: Callable[[list[str]], Sequence[Encoding]]
+    encode_texts: EncodeTexts
     turns: TurnStyle
     media: Mapping[MediaKind, Medium]
     pads: tuple[int, ...]
@@ -114,130 +104,65 @@ class Tokeniser:
     token_types: str | None = None
     find_spoken: Callable[[Conversation, str], list[Span]] | None = None
     """Finds what the assistant says where the template tells; `None`: by walking the turns."""
-    words: Words | None = None
-    """Counts most texts without tokenising them, where the tokenizer works by words."""
-    frames: Frames | None = None
-    """Counts most conversations in words alone without writing them out."""
 
     def outline(self, samples: Iterable[Sized]) -> list[Outline | SkipSample]:
         """Tokenise conversations whose media take up the given footprints. A refusal stands in its sample's place."""
-        return self._each_encoded([self._rendered_or_skip(*sample) for sample in samples], self._finished_or_skip)
+        return self._each_encoded(samples, self._outline)
 
     def lengths(self, samples: Iterable[Sized]) -> list[Length | SkipSample]:
-        """What the same conversations cost: the lengths of their outlines."""
-        sized = list(samples)
-        counted = [self._framed(*sample) for sample in sized]
-        rendered = [None if counted[place] else self._rendered_or_skip(*own) for place, own in enumerate(sized)]
-        for place, item in enumerate(rendered):
-            counted[place] = self._counted(item) if isinstance(item, _Rendered) else counted[place]
-        if self.words is not None:
-            self._compare(sized, counted)
-        left = [place for place, length in enumerate(counted) if length is None]
-        waiting = [rendered[place] or self._rendered_or_skip(*sized[place]) for place in left]
-        tokenised = iter(self._each_encoded(waiting, self._length_or_skip))
-        return [next(tokenised) if length is None else length for length in counted]
-
-    def _framed(self, conversation: Conversation, footprints: Sequence[Footprint]) -> Length | None:
-        """The length of a conversation without media, if it can be told without writing it out."""
-        if footprints or self.words is None or self.frames is None:
-            return None
-        return self.frames.length(conversation)
-
-    def _counted(self, rendered: _Rendered) -> Length | None:
-        """The length of a text by its words; `None` where it must be tokenised, or will be refused."""
-        if self.words is None or not self.words.trusted:
-            return None
-        spliced, place = rendered.spliced, rendered.spliced.place
-        spans = [(place(start), place(stop)) for start, stop in rendered.spans]
-        found = self.words.tally(spliced.text, spans)
-        runs = [run for footprint in spliced.footprints for run in footprint.runs]
-        if found is None or found.pads != len(runs) or not found.spoken:
-            return None
-        return length_of(found.tokens + sum(runs) - len(runs), found.spoken, spliced.footprints)
-
-    def _compare(self, sized: Sequence[Sized], counted: list[Length | None]) -> None:
-        """Some of the lengths with those of the tokenizer; where they differ, words are not counted any more."""
-        assert self.words is not None
-        places = [place for place, length in enumerate(counted) if length is not None]
-        chosen = self.words.to_compare(places)
-        outlined = self.outline([sized[place] for place in chosen])
-        if any(
-            not isinstance(own, Outline) or own.length != counted[place]
-            for place, own in zip(chosen, outlined, strict=True)
-        ):
-            self.words.distrust()
-            counted[:] = [None] * len(counted)
-
-    def _each_encoded(
-        self, rendered: Sequence[_Rendered | SkipSample], work: Callable[[_Rendered, Encoding], T | SkipSample]
-    ) -> list[T | SkipSample]:
-        """What `work` makes of each text and its tokens; all texts are tokenised at once."""
-        texts = [item.spliced.text for item in rendered if isinstance(item, _Rendered)]
-        encodings = iter(self.encode_batch(texts) if texts else ())
-        return [work(item, next(encodings)) if isinstance(item, _Rendered) else item for item in rendered]
-
-    def _length_or_skip(self, rendered: _Rendered, encoding: Encoding) -> Length | SkipSample:
-        """The length of an outline. Of text alone it is known without making one."""
-        if not rendered.spliced.footprints and not self._padded(encoding):
-            spans = [token_span(encoding, start, stop) for start, stop in rendered.spans]
-            spoken = sum(stop - start for start, stop in spans)
-            if spoken:
-                return Length(tokens=len(encoding.ids), label_tokens=spoken)
-        outline = self._finished_or_skip(rendered, encoding)
-        return outline.length if isinstance(outline, Outline) else outline
-
-    def _padded(self, encoding: Encoding) -> bool:
-        return not frozenset(self.pads).isdisjoint(encoding.ids)
+        """What the same conversations cost: the lengths of their outlines, without making them."""
+        return self._each_encoded(samples, self._length)
 
     def rendered(self, conversation: Conversation) -> tuple[str, list[Span]]:
         """A conversation's text, every mark left as the template wrote it, and what the assistant says in it."""
         text = self.render(conversation)
-        return text, self._spoken(conversation, text)
-
-    def unexpanded(self, text: str, spans: Sequence[Span]) -> Unexpanded:
-        """Ids and spans of a rendered text: no media are needed."""
-        encoding = self.encode_batch([text])[0]
-        return Unexpanded(
-            ids=np.array(encoding.ids, dtype=np.int64),
-            spans=tuple(token_span(encoding, start, stop) for start, stop in spans),
-        )
-
-    def _spoken(self, conversation: Conversation, text: str) -> list[Span]:
         if self.find_spoken is not None:
-            return self.find_spoken(conversation, text)
+            return text, self.find_spoken(conversation, text)
         marks = {kind: medium.mark for kind, medium in self.media.items()}
-        return assistant_spans(text, conversation, self.turns, marks)
+        return text, assistant_spans(text, conversation, self.turns, marks)
+
+    def _each_encoded(
+        self, samples: Iterable[Sized], work: Callable[[_Rendered, EncodedText], T]
+    ) -> list[T | SkipSample]:
+        """What `work` makes of each conversation and its tokens; all texts are encoded at once."""
+        rendered = [self._rendered_or_skip(*sample) for sample in samples]
+        encoded = iter(self.encode_texts([item.spliced.text for item in rendered if isinstance(item, _Rendered)]))
+        made: list[T | SkipSample] = []
+        for item in rendered:
+            try:
+                made.append(work(item, next(encoded)) if isinstance(item, _Rendered) else item)
+            except SkipSample as skip:
+                made.append(skip)
+        return made
 
     def _rendered_or_skip(self, conversation: Conversation, footprints: Sequence[Footprint]) -> _Rendered | SkipSample:
         try:
-            text = self.render(conversation)
-            spans = self._spoken(conversation, text)
+            text, spans = self.rendered(conversation)
             spliced = splice(text, self.media, footprints, where=conversation.key.where)
         except SkipSample as skip:
             return skip
         return _Rendered(conversation=conversation, text=text, spliced=spliced, spans=spans)
 
-    def _finished_or_skip(self, rendered: _Rendered, encoding: Encoding) -> Outline | SkipSample:
-        try:
-            return self._finished(rendered, encoding)
-        except SkipSample as skip:
-            return skip
-
-    def _finished(self, rendered: _Rendered, encoding: Encoding) -> Outline:
-        where = rendered.conversation.key.where
-        expanded = repeat_pads(
-            np.array(encoding.ids, dtype=np.int64), self.pads, rendered.spliced.footprints, where=where
-        )
-        place = rendered.spliced.place
-        short_spans = [token_span(encoding, place(start), place(stop)) for start, stop in rendered.spans]
-        spans = tuple((int(expanded.starts[start]), int(expanded.starts[stop])) for start, stop in short_spans)
-        labels = labels_from_spans(expanded.ids, spans)
+    def _length(self, rendered: _Rendered, encoded: EncodedText) -> Length:
+        pads = are_pads(encoded.ids, self.pads)
+        footprints, where = rendered.spliced.footprints, rendered.conversation.key.where
+        runs = runs_of(footprints, int(np.count_nonzero(pads)), where=where)
         # Features are never predicted, even where an assistant turn shows a medium.
+        spoken = sum(
+            stop - start - (int(np.count_nonzero(pads[start:stop])) if runs else 0)
+            for start, stop in _token_spans(rendered, encoded)
+        )
+        _refuse_unlabelled(spoken, where)
+        return length_of(len(encoded.ids) + sum(runs) - len(runs), spoken, footprints)
+
+    def _outline(self, rendered: _Rendered, encoded: EncodedText) -> Outline:
+        where = rendered.conversation.key.where
+        expanded = repeat_pads(encoded.ids, self.pads, rendered.spliced.footprints, where=where)
+        starts = expanded.starts
+        spans = tuple((int(starts[start]), int(starts[stop])) for start, stop in _token_spans(rendered, encoded))
+        labels = labels_from_spans(expanded.ids, spans)
         labels[are_pads(labels, self.pads)] = IGNORE_INDEX
-        if not np.any(labels != IGNORE_INDEX):
-            raise SkipSample(
-                Reason.NO_LABEL_TOKENS, found="no token that the assistant says", wanted="at least one", where=where
-            )
+        _refuse_unlabelled(int(np.count_nonzero(labels != IGNORE_INDEX)), where)
         return Outline(
             conversation=rendered.conversation,
             text=rendered.text,
@@ -246,4 +171,17 @@ class Tokeniser:
             spans=spans,
             media=expanded.media,
             token_types=self.token_types,
+        )
+
+
+def _token_spans(rendered: _Rendered, encoded: EncodedText) -> list[Span]:
+    """The tokens that the assistant says, before pads are repeated."""
+    place = rendered.spliced.place
+    return [encoded.token_span(place(start), place(stop)) for start, stop in rendered.spans]
+
+
+def _refuse_unlabelled(spoken: int, where: str) -> None:
+    if not spoken:
+        raise SkipSample(
+            Reason.NO_LABEL_TOKENS, found="no token that the assistant says", wanted="at least one", where=where
         )

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from lading.encode.text_encoder import Span
 from lading.errors import Reason, SkipSample
 from lading.family import TurnStyle
 from lading.fields import MediaKind
 from lading.records import Conversation, Message, TextPart
-
-Span = tuple[int, int]
 
 
 def assistant_spans(

@@ -84,6 +84,7 @@ def processor_facts(border: Border) -> dict[str, Any] | None:
         "version": VERSION,
         "code": _own_code(),
         **{name: version(name) for name in ("transformers", "tokenizers", "jinja2")},
+        "encoder": border.encoded_by,
         "processor": _name(type(processor)),
         "settings": digest(settings),
         "tokenizer": digest(tokenizer.backend_tokenizer.to_str()),

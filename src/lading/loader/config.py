@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, get_args
 
 from lading.addresses import address_of
 from lading.errors import ConfigError, UnknownName
-from lading.family import ATTENTIONS, PIXELS, Attention, Pixels
+from lading.family import ATTENTIONS, PIXELS, TOKENIZERS, Attention, Pixels, TokenizerChoice
 from lading.loader.elsewhere import LOADER_ONLY, hint_for
 from lading.plan.knapsack import ALGORITHMS
 from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
@@ -34,6 +34,7 @@ LastStep = Literal["repeat", "drop"]
 CHOICES: Final = {
     "attention": ATTENTIONS,
     "pixels": PIXELS,
+    "tokenizer": TOKENIZERS,
     "algorithm": tuple(ALGORITHMS),
     "placing": tuple(PLACINGS),
     "last_step": get_args(LastStep),
@@ -78,6 +79,9 @@ class LoaderConfig:
     cache: bool | str | os.PathLike[str] = True
     """Whether counted lengths are kept on disk beside the data and used again in the next run; a path keeps them in
     that folder instead, and `False` keeps them nowhere."""
+    tokenizer: TokenizerChoice = "auto"
+    """What turns text into token ids: `gigatoken`, many times as fast as the processor's own tokenizer, where its ids
+    were seen to be the same and as long as they are (`"auto"`), or the tokenizer alone (`"exact"`)."""
     attention: Attention = "positions"
     """How the documents of a pack are kept apart: by `position_ids` that restart, without any attention mask
     (`"positions"`), by a dense attention mask (`"mask"`), or by the borders of the documents (`"varlen"`,

@@ -111,7 +111,13 @@ class Loader:
         with watched_by(self._watcher):
             self.samples = Samples(
                 corpus=opened(corpus, self.config.cache, format, media_dir, media_roots),
-                encoder=Encoder.of(processor, family, pixels=self.config.pixels, draft=self.config.draft),
+                encoder=Encoder.of(
+                    processor,
+                    family,
+                    tokenizer=self.config.tokenizer,
+                    pixels=self.config.pixels,
+                    draft=self.config.draft,
+                ),
                 policy=SkipPolicy(strict=self.config.strict, decode_seconds=self.config.decode_seconds),
             )
             self._layers = read_layers(self.samples.facts.family, model_config, self.config.attention)

@@ -94,5 +94,6 @@ def _check_length(outline: Outline | Dropped, counted: int) -> None:
     raise ExactnessError(
         found=f"{len(outline.ids)} tokens of {outline.conversation.key}",
         wanted=f"{counted}, as counted",
-        consequence="its media changed since it was counted, or the count is wrong: see `lading count --again`",
+        consequence="its media changed since it was counted, or the count is wrong: see `lading count --again`, "
+        "and try tokenizer='exact' (`--tokenizer exact`)",
     )

@@ -17,8 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lading.encode.expand import are_pads
-from lading.encode.labels import labels_from_spans
+from lading.encode.expand import are_pads, labels_from_spans
 from lading.encode.processor_facts import Border
 from lading.errors import ConfigError
 from lading.fields import IGNORE_INDEX
@@ -199,11 +198,12 @@ def _matching_spans(ids: Ids, text: str, said: Sequence[Span], border: Border) -
 
 def _lined_up_spans(ids: Ids, text: str, said: Sequence[Span], border: Border) -> list[Span] | None:
     """Spans of our own tokens, moved to where those tokens stand in `ids`."""
-    own = border.tokeniser.unexpanded(text, said)
+    (own,) = border.tokeniser.encode_texts([text])
     places = line_up(ids, own.ids, border.tokeniser.pads)
     if places is None:
         return None
-    return [(int(places[start]), int(places[stop])) for start, stop in own.spans]
+    spans = (own.token_span(start, stop) for start, stop in said)
+    return [(int(places[start]), int(places[stop])) for start, stop in spans]
 
 
 def _marked_spans(ids: Ids, border: Border) -> list[Span]:
