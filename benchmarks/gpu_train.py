@@ -6,7 +6,7 @@
     padded          8 documents in random order, padded to the longest    language model: sdpa, a mask of ones and zeros
     grouped         8 documents of like length, padded                    the same
     packed-mask     packs, documents apart by positions                   sdpa, a dense mask made on the device
-    packed-varlen   packs, documents apart by their borders               torch's variable-length kernel
+    packed-varlen   packs, documents apart by their boundaries               torch's variable-length kernel
     packed-trained  the same, the vocabulary scored only where a label is the same
 
 In every mode the vision tower attends by windows in one call, its feed-forwards are aligned, and its activations are

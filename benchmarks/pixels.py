@@ -24,7 +24,7 @@ from PIL import Image
 
 from lading import PixelNormaliser
 from lading.encode import Encoder
-from lading.loader import Border, Samples, load_processor, read_processor
+from lading.loader import ProcessorFacts, Samples, load_processor, read_processor
 from lading.media import image, measure
 from lading.media.raw import RawPatches
 from lading.records import MediaPart
@@ -60,13 +60,13 @@ def timed(name: str, work: Callable[[], object], runs: int) -> float:
     return median
 
 
-def stages(border: Border, jpeg: bytes, runs: int) -> None:
+def stages(facts: ProcessorFacts, jpeg: bytes, runs: int) -> None:
     """Each stage by itself."""
-    raw = border.raw
+    raw = facts.raw
     if not isinstance(raw, RawPatches):
         raise SystemExit("this processor's pixels are made by its own class alone")
     part = MediaPart(kind="image", reference=jpeg)
-    footprint = border.geometries["image"].footprints([measure(part)])[0]
+    footprint = facts.geometries["image"].footprints([measure(part)])[0]
     picture = image.decode(part)
     frames = image.pixels(part)[None]
     resized = raw.pictures._resized(frames, footprint.grid)
@@ -82,10 +82,10 @@ def stages(border: Border, jpeg: bytes, runs: int) -> None:
     side = raw.pictures.patch
     wanted = footprint.grid[1] * side, footprint.grid[2] * side
     timed("decode (draft)", lambda: image.decode(part, at_least=wanted), runs)
-    timed("the processor, from the decoded picture", lambda: border.processor.image_processor(picture), runs)
+    timed("the processor, from the decoded picture", lambda: facts.processor.image_processor(picture), runs)
 
 
-def samples(border: Border, jpeg: bytes, runs: int) -> None:
+def samples(facts: ProcessorFacts, jpeg: bytes, runs: int) -> None:
     """A whole sample: read, rendered, tokenised, decoded, cut."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -93,10 +93,10 @@ def samples(border: Border, jpeg: bytes, runs: int) -> None:
         messages = [{"role": "user", "content": "<image>What is it?"}, {"role": "assistant", "content": "Noise."}]
         row = {"messages": messages, "images": ["picture.jpg"]}
         (folder / "corpus.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
-        encoder = Encoder(facts=border)
+        encoder = Encoder(facts=facts)
         numbers = Samples(corpus=open_corpus(folder / "corpus.jsonl"), encoder=encoder)
         ways = {
-            "sample by the processor's own class": replace(numbers, encoder=Encoder(facts=replace(border, raw=None))),
+            "sample by the processor's own class": replace(numbers, encoder=Encoder(facts=replace(facts, raw=None))),
             "sample, pixels='model'": numbers,
             "sample, pixels='uint8'": replace(numbers, encoder=replace(encoder, pixels="uint8")),
             "sample, pixels='uint8', draft": replace(numbers, encoder=replace(encoder, pixels="uint8", draft=True)),
@@ -115,11 +115,11 @@ def main() -> None:
     asked = parser.parse_args()
     torch.set_num_threads(1)
     jpeg = photograph(asked.width, asked.height)
-    border = read_processor(load_processor(asked.processor))
-    say(f"{border.family.title}, a JPEG of {asked.width}x{asked.height}, {len(jpeg) // 1000} kB")
+    facts = read_processor(load_processor(asked.processor))
+    say(f"{facts.family.title}, a JPEG of {asked.width}x{asked.height}, {len(jpeg) // 1000} kB")
     say(f"  {'milliseconds':<44} {'median':>7} {'least':>7}")
-    stages(border, jpeg, asked.runs)
-    samples(border, jpeg, asked.runs)
+    stages(facts, jpeg, asked.runs)
+    samples(facts, jpeg, asked.runs)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import torch
 
 from lading import toy
 from lading.encode import Encoder
-from lading.loader import Border, Samples, read_processor
+from lading.loader import ProcessorFacts, Samples, read_processor
 from lading.sources import open_corpus
 
 # Timings are noisy where two processes share two cores; and CI must not depend on luck: new examples are tried at home.
@@ -30,7 +30,7 @@ torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
-def toy_border() -> Border:
+def toy_border() -> ProcessorFacts:
     return read_processor(toy.processor("qwen2_5_vl"))
 
 
@@ -40,5 +40,5 @@ def toy_meta(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def toy_samples(toy_border: Border, toy_meta: Path) -> Samples:
+def toy_samples(toy_border: ProcessorFacts, toy_meta: Path) -> Samples:
     return Samples(corpus=open_corpus(toy_meta), encoder=Encoder(facts=toy_border))

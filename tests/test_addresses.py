@@ -11,7 +11,7 @@ import pytest
 import lading
 from lading import toy
 from lading.addresses import address_of, hub_id_in, may_be_hub_id
-from lading.doctor import examine, open_patient
+from lading.doctor import examine, open_for_examination
 from lading.doctor.clean import check_copy
 from lading.plan.file import load_plan, save_plan
 from lading.sources import open_corpus
@@ -64,7 +64,7 @@ def test_ids_of_the_hub() -> None:
 READS: dict[str, Callable[[Any, Path], object]] = {
     "corpus": lambda address, meta: open_corpus(address),
     "loader": lambda address, meta: lading.Loader(address, TOY, pack_size=64),
-    "doctor": lambda address, meta: open_patient(Path(address)),
+    "doctor": lambda address, meta: open_for_examination(Path(address)),
     "media_dir": lambda address, meta: open_corpus(meta, media_dir=address),
     "media_roots": lambda address, meta: open_corpus(meta, media_roots=["/tmp", address]),
     "processor": lambda address, meta: lading.load_processor(address),
@@ -76,7 +76,7 @@ WRITES: dict[str, Callable[[Any, Path], object]] = {
     "cache": lambda address, meta: lading.Loader(meta, TOY, pack_size=64, cache=address),
     "plan": lambda address, meta: save_plan(lading.make_plan(LENGTHS, pack_size=8), address),
     "ledger": lambda address, meta: lading.Ledger(sources=["talks"], source=np.zeros(1, dtype=np.int32)).save(address),
-    "clean": lambda address, meta: check_copy(open_patient(meta), Path(address)),
+    "clean": lambda address, meta: check_copy(open_for_examination(meta), Path(address)),
 }
 LENGTHS = lading.LengthTable.of(tokens=np.array([4, 4]))
 

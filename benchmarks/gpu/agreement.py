@@ -53,20 +53,20 @@ def _outcome(tensors: list[Tensor], dtype: torch.dtype, looking: Looking, *, den
     """What is seen, and the gradients."""
     query, key, value = leaves = [tensor.to(dtype, copy=True).requires_grad_() for tensor in tensors]
     sizes = _sizes(query.device.type)
-    borders = torch.tensor([0, *sizes], device=query.device).cumsum(0).to(torch.int32)
+    boundaries = torch.tensor([0, *sizes], device=query.device).cumsum(0).to(torch.int32)
     if dense:
         laid = [tensor.transpose(0, 1)[None] for tensor in (query, key, value)]
-        mask = _dense_mask(borders, looking)
+        mask = _dense_mask(boundaries, looking)
         seen = scaled_dot_product_attention(*laid, attn_mask=mask, enable_gqa=True)[0].transpose(0, 1)
     else:
-        seen = attend(query, key, value, borders=borders, longest=max(sizes), looking=looking)
+        seen = attend(query, key, value, boundaries=boundaries, longest=max(sizes), looking=looking)
     seen.float().square().sum().backward()
     return [seen.detach(), *(leaf.grad for leaf in leaves if leaf.grad is not None)]
 
 
-def _dense_mask(borders: Tensor, looking: Looking) -> Tensor:
-    places = torch.arange(int(borders[-1]), device=borders.device)
-    document = torch.bucketize(places, borders[1:], right=True)
+def _dense_mask(boundaries: Tensor, looking: Looking) -> Tensor:
+    places = torch.arange(int(boundaries[-1]), device=boundaries.device)
+    document = torch.bucketize(places, boundaries[1:], right=True)
     back = places[:, None] - places[None, :]
     mask = document[:, None] == document[None, :]
     if looking.causal:
@@ -77,7 +77,7 @@ def _dense_mask(borders: Tensor, looking: Looking) -> Tensor:
 def loss_difference(model: Any, source: Source, *, documents: int) -> dict[str, float]:
     """Every document's loss: the largest and the mean difference of each way from padded rows under sdpa.
 
-    The last is a planted fault: borders between rows alone, so that documents of a pack see each other.
+    The last is a planted fault: boundaries between rows alone, so that documents of a pack see each other.
     """
     chosen = _fitting(source, documents)
     batches = _ways(source, chosen)
@@ -104,10 +104,10 @@ def _fitting(source: Source, documents: int) -> list[Encoded]:
 
 
 def _ways(source: Source, chosen: list[Encoded]) -> dict[str, Batch]:
-    border = source.samples.facts
-    fields, pad_token = border.family.table, border.pad_token
-    singles = [build_pack([sample], fields=fields, three_way=border.three_way) for sample in chosen]
-    pack = build_pack(chosen, fields=fields, three_way=border.three_way)
+    facts = source.samples.facts
+    fields, pad_token = facts.family.table, facts.pad_token
+    singles = [build_pack([sample], fields=fields, three_way=facts.three_way) for sample in chosen]
+    pack = build_pack(chosen, fields=fields, three_way=facts.three_way)
     varlen = collate_packs([pack], fields=fields, pad_token=pad_token, attention="varlen")
     rows, length = varlen.tensor("input_ids").shape
     wide = torch.arange(0, (rows + 1) * length, length, dtype=torch.int32)

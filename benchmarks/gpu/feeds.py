@@ -47,7 +47,7 @@ class Source:
     """What all modes draw from."""
 
     loader: Loader
-    """Packs with the borders of their documents; a dense mask is made from the same batches' positions."""
+    """Packs with the boundaries of their documents; a dense mask is made from the same batches' positions."""
     lengths: NDArray[np.int64]
     documents: int
     """Documents in a padded batch: as many as a pack holds on average."""
@@ -93,9 +93,9 @@ class Singles(Dataset[Pack]):
         self.samples = samples
 
     def __getitem__(self, index: int) -> Pack:
-        sample, border = self.samples.encode(index), self.samples.facts
+        sample, facts = self.samples.encode(index), self.samples.facts
         assert isinstance(sample, Encoded), sample
-        return build_pack([sample], fields=border.family.table, three_way=border.three_way)
+        return build_pack([sample], fields=facts.family.table, three_way=facts.three_way)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,8 +106,8 @@ class Padder:
 
     def __call__(self, singles: list[Pack]) -> Batch:
         """One batch."""
-        border = self.samples.facts
-        return collate_samples(singles, fields=border.family.table, pad_token=border.pad_token)
+        facts = self.samples.facts
+        return collate_samples(singles, fields=facts.family.table, pad_token=facts.pad_token)
 
 
 def _padded(source: Source, groups: list[list[int]]) -> Generator[Batch]:

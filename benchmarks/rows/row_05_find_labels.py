@@ -43,7 +43,7 @@ def ours(job: Job) -> dict[str, float]:
     """From text and tokens to labels, as `tokenise` does it, and by the front door."""
     import torch
 
-    from lading.encode import Encoder, Outline
+    from lading.encode import Encoder, TokenisedSample
     from lading.encode.expand import labels_from_spans
     from lading.encode.turns import assistant_spans
     from lading.samples import Samples
@@ -52,9 +52,9 @@ def ours(job: Job) -> dict[str, float]:
 
     encoder = Encoder.of(str(processor_folder(job)))
     samples = Samples(corpus=open_corpus(job.inputs / "meta.json"), encoder=encoder)
-    (outline,) = samples.outline([0])
-    assert isinstance(outline, Outline)
-    tokeniser, talk, text, ids = encoder.facts.tokeniser, outline.conversation, outline.text, outline.ids
+    (tokenised,) = samples.tokenised([0])
+    assert isinstance(tokenised, TokenisedSample)
+    tokeniser, talk, text, ids = encoder.facts.tokeniser, tokenised.conversation, tokenised.text, tokenised.ids
     (encoded,) = tokeniser.encode_texts([text])
     marks = {kind: medium.mark for kind, medium in tokeniser.media.items()}
 
@@ -62,17 +62,17 @@ def ours(job: Job) -> dict[str, float]:
         spans = assistant_spans(text, talk, tokeniser.turns, marks)
         return labels_from_spans(ids, [encoded.token_span(*span) for span in spans])
 
-    assert (find() == outline.labels).all()
+    assert (find() == tokenised.labels).all()
     messages = samples.corpus.row(0).value["messages"]
     batch = torch.from_numpy(ids)[None]
     by_door = build_labels_from_template(batch, [messages], encoder.facts.processor)
-    assert by_door[0].tolist() == outline.labels.tolist()
+    assert by_door[0].tolist() == tokenised.labels.tolist()
     return {
         "seconds": median_seconds(find, 50),
         "front_door": median_seconds(
             lambda: build_labels_from_template(batch, [messages], encoder.facts.processor), 20
         ),
-        "labelled": outline.length.label_tokens,
+        "labelled": tokenised.length.label_tokens,
     }
 
 

@@ -35,12 +35,12 @@ def ours(job: Job) -> dict[str, float]:
     from lading.media.normalise import normalised
     from lading.packing import build_pack
 
-    border, samples = documents.own_samples(job)
-    options = {"fields": border.family.table, "three_way": border.three_way}
+    facts, samples = documents.own_samples(job)
+    options = {"fields": facts.family.table, "three_way": facts.three_way}
     return {
         "seconds_uint8": median_seconds(lambda: build_pack(samples, **options), 20),
         "seconds": median_seconds(
-            lambda: normalised(build_pack(samples, **options).tensors, border.raw.scales if border.raw else {}), 20
+            lambda: normalised(build_pack(samples, **options).tensors, facts.raw.scales if facts.raw else {}), 20
         ),
         "tokens": build_pack(samples, **options).length,
     }

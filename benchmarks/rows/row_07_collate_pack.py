@@ -35,12 +35,12 @@ def ours(job: Job) -> dict[str, float]:
     """With positions that restart, the default, which SDPA and flash attention both understand."""
     from lading.packing import build_pack, collate_packs
 
-    border, samples = documents.own_samples(job)
-    fields = border.family.table
-    pack = build_pack(samples, fields=fields, three_way=border.three_way)
+    facts, samples = documents.own_samples(job)
+    fields = facts.family.table
+    pack = build_pack(samples, fields=fields, three_way=facts.three_way)
 
     def collate() -> Any:
-        return collate_packs([pack], fields=fields, pad_token=border.pad_token)
+        return collate_packs([pack], fields=fields, pad_token=facts.pad_token)
 
     batch = collate()
     return {"seconds": median_seconds(collate, 50), "mask": _weight([batch["position_ids"]])}

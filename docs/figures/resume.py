@@ -10,11 +10,15 @@ import numpy as np
 
 from docs.figures.drawing import box, legend, line, svg, text, write
 from lading.plan import make_plan
-from lading.plan.carry_on import Stretch, schedule
+from lading.plan.carry_on import EpochSegment, schedule
 from lading.records import LengthTable
 
 PACKS = 12
-STRETCHES = (Stretch(world_size=4, steps=1), Stretch(world_size=2, steps=2), Stretch(world_size=3, steps=2))
+STRETCHES = (
+    EpochSegment(world_size=4, steps=1),
+    EpochSegment(world_size=2, steps=2),
+    EpochSegment(world_size=3, steps=2),
+)
 CELL, GAP, LEFT, TOP = 44, 90, 70, 62
 COLOURS = ("one", "three", "four")
 

@@ -46,7 +46,7 @@ def page() -> str:
     options = "\n".join([HEAD, *_options()])
     return (
         f"{INTRODUCTION}\n## The data and the model\n\n{own}\n"
-        f"\n## Packs, batches and workers\n\nThese are checked all at once, and every mistake is told.\n\n{options}\n"
+        f"\n## Packs, batches and workers\n\nChecked all at once, and every mistake is reported.\n\n{options}\n"
         "\nThis page is made of the code by `python -m docs.hooks.options`; what it says is said there.\n"
     )
 

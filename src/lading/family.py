@@ -79,7 +79,7 @@ class Medium:
     pad: str
     """The token that is repeated, once for each feature of the medium."""
     geometry: Callable[[Any], Geometry]
-    """Reads the numbers out of a processor, once, at the border."""
+    """Reads the numbers out of a processor, once, when it is first seen."""
 
     def text(self, footprint: Footprint) -> str:
         """What stands in place of the mark before pads are repeated: the footprint's own text, or the pad alone."""
@@ -111,7 +111,7 @@ TOKENIZERS: tuple[TokenizerChoice, ...] = get_args(TokenizerChoice)
 
 Attention = Literal["positions", "mask", "varlen"]
 ATTENTIONS: tuple[Attention, ...] = get_args(Attention)
-"""How documents of a pack are kept apart: by positions that restart, by a dense mask, or by their borders."""
+"""How documents of a pack are kept apart: by positions that restart, by a dense mask, or by their boundaries."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

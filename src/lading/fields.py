@@ -91,7 +91,7 @@ ROW_NAMES: Final = ("shift_labels", "attention_mask")
 COUNT_NAMES: Final[dict[MediaKind, str]] = {kind: f"n_{kind}s_per_sample" for kind in MEDIA_KINDS}
 """Where a batch says how many media each of its rows has: [B] numbers. No model takes these."""
 
-BORDERS: Final = ("cu_seq_lens_q", "cu_seq_lens_k")
+BOUNDARIES: Final = ("cu_seq_lens_q", "cu_seq_lens_k")
 LONGEST: Final = ("max_length_q", "max_length_k")
 """Where a batch says at which places documents begin, all rows laid end to end, and how long the longest is, for
 queries and for keys: transformers' names for what variable-length attention wants."""

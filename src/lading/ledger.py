@@ -159,7 +159,7 @@ class Ledger:
         }
 
     def check(self, *, finished: bool = True) -> None:
-        """Raise when the books do not balance: a sample without a fate after the epoch, or a reason without one.
+        """Raise when the accounts do not balance: a sample without a fate after the epoch, or a reason without one.
 
         The ledger of one rank knows that rank's samples only; `merge` the others' before asking.
         """

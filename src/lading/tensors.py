@@ -37,10 +37,10 @@ LARGE = 1 << 20
 """Bytes from which on a tensor is worth a piece of shared memory of its own."""
 
 
-def room(shape: Sequence[int], dtype: torch.dtype, device: torch.device | str = "cpu") -> Tensor:
+def empty_tensor(shape: Sequence[int], dtype: torch.dtype, device: torch.device | str = "cpu") -> Tensor:
     """An empty tensor. In a worker, a large one lies where the main process will read it, and is not copied there.
 
-    >>> room((2, 3), torch.float32).shape
+    >>> empty_tensor((2, 3), torch.float32).shape
     torch.Size([2, 3])
     """
     size = math.prod(shape) * dtype.itemsize
@@ -102,7 +102,7 @@ def _concatenated(pieces: list[Tensor], dim: int) -> Tensor:
         return torch.cat(pieces, dim=dim)
     shape = [*first.shape]
     shape[dim] = sum(piece.shape[dim] for piece in pieces)
-    return torch.cat(pieces, dim=dim, out=room(shape, first.dtype))
+    return torch.cat(pieces, dim=dim, out=empty_tensor(shape, first.dtype))
 
 
 def _stretched(pieces: list[Tensor], field: Field, dim: int) -> list[Tensor]:

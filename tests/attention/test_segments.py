@@ -1,4 +1,4 @@
-"""Attention over pieces, against one dense mask; and what borders are found in a mask."""
+"""Attention over pieces, against one dense mask; and what boundaries are found in a mask."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch.nn.functional import scaled_dot_product_attention
 
 from lading.attention import segments
-from lading.attention.borders import borders_or_mask, find_borders
+from lading.attention.boundaries import boundaries_or_mask, find_boundaries
 from lading.attention.segments import Looking, attend, kernel_call
 from lading.attention.varlen import varlen_attention
 from lading.errors import ConfigError
@@ -31,7 +31,7 @@ def test_pieces_are_as_one_dense_mask_has_them(sizes: list[int], window: int | N
     query = torch.randn(total, 4, 8, generator=random)
     key, value = (torch.randn(total, 4 // groups, width, generator=random) for width in (8, 6))
     looking = Looking(causal=causal, window=window, scale=0.3)
-    seen = attend(query, key, value, borders=borders_of(sizes), longest=max(sizes), looking=looking)
+    seen = attend(query, key, value, boundaries=borders_of(sizes), longest=max(sizes), looking=looking)
     piece = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
     back = torch.arange(total)[:, None] - torch.arange(total)[None, :]
     mask = piece[:, None] == piece[None, :]
@@ -55,15 +55,15 @@ def test_borders_are_found_from_neighbours(rows: list[list[int]], padding: int) 
     def sees(row: torch.Tensor, head: torch.Tensor, place: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
         return (seen <= place) & (documents[row, place] == documents[row, seen])
 
-    borders = find_borders(sees, None, rows=len(rows), length=length)
-    assert borders is not None
+    boundaries = find_boundaries(sees, None, rows=len(rows), length=length)
+    assert boundaries is not None
     expected = [size for sizes in rows for size in [*sizes, length - sum(sizes)] if size]
-    assert [after - before for before, after in pairwise(borders.tolist())] == expected
+    assert [after - before for before, after in pairwise(boundaries.tolist())] == expected
 
 
 class TestWhatTransformersAsksFor:
     def asked(self, length: int = 4, **rest: object) -> torch.Tensor | None:
-        return borders_or_mask(batch_size=1, q_length=length, kv_length=4, **rest)
+        return boundaries_or_mask(batch_size=1, q_length=length, kv_length=4, **rest)
 
     def test_plain_rows_need_nothing(self) -> None:
         assert self.asked() is None
@@ -101,7 +101,7 @@ def test_a_window_holds_where_nothing_else_is_said() -> None:
     row = torch.randn(2, 1, 5, 8)
     seen, _ = varlen_attention(Layer(), row, row, row, None, sliding_window=2)
     looking = Looking(window=2)
-    alone = attend(*[row[1].transpose(0, 1)] * 3, borders=torch.tensor([0, 5]), longest=5, looking=looking)
+    alone = attend(*[row[1].transpose(0, 1)] * 3, boundaries=torch.tensor([0, 5]), longest=5, looking=looking)
     assert torch.allclose(seen[1], alone)
 
 

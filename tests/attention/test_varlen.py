@@ -1,4 +1,4 @@
-"""Documents seen by their borders: the same losses and logits as alone, and as sdpa has them."""
+"""Documents seen by their boundaries: the same losses and logits as alone, and as sdpa has them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.support.alone import loss_alone, losses_packed
 
 TOLERANCE = 1e-5
 BOTH_WAYS = ("gemma3", "gemma4")
-"""Families whose pictures are seen both ways: no borders can say that."""
+"""Families whose pictures are seen both ways: no boundaries can say that."""
 BY_BORDERS = [name for name in families.names() if name not in BOTH_WAYS]
 TOWERS = ("qwen2_5_vl", "qwen3_vl", "qwen3_omni", "kimi_k25")
 """Families whose vision tower attends window by window, or picture by picture, in one row."""
@@ -65,16 +65,16 @@ def encoded_of(samples: Samples) -> list[Encoded]:
 
 
 def packs_of(samples: Samples, groups: list[list[Encoded]]) -> list[Pack]:
-    border = samples.facts
-    return [build_pack(group, fields=border.family.table, three_way=border.three_way) for group in groups]
+    facts = samples.facts
+    return [build_pack(group, fields=facts.family.table, three_way=facts.three_way) for group in groups]
 
 
 def two_rows(samples: Samples, encoded: list[Encoded], attention: Attention) -> Batch:
     """Two packs of different lengths: the shorter is padded."""
     packs = packs_of(samples, [encoded[:4], encoded[4:]])
     assert packs[0].length != packs[1].length
-    border = samples.facts
-    return collate_packs(packs, fields=border.family.table, pad_token=border.pad_token, attention=attention)
+    facts = samples.facts
+    return collate_packs(packs, fields=facts.family.table, pad_token=facts.pad_token, attention=attention)
 
 
 def worst(one: list[float], other: list[float]) -> float:
@@ -118,7 +118,7 @@ def test_no_dense_mask_is_made(meta: Path) -> None:
     assert torch.equal(seen[0], whole.tensor("cu_seq_lens_q"))
 
 
-@pytest.mark.parametrize("fault", ["a border too late", "no borders inside a row", "none"])
+@pytest.mark.parametrize("fault", ["a facts too late", "no boundaries inside a row", "none"])
 def test_wrong_borders_are_seen(meta: Path, fault: str) -> None:
     samples, model = samples_of(meta, "qwen2_5_vl"), loud_model("qwen2_5_vl")
     encoded = encoded_of(samples)
@@ -127,9 +127,9 @@ def test_wrong_borders_are_seen(meta: Path, fault: str) -> None:
     batch = two_rows(samples, encoded, "varlen")
     right = batch.tensor("cu_seq_lens_q")
     wrong = right.clone()
-    if fault == "a border too late":
+    if fault == "a facts too late":
         wrong[1] += 1
-    if fault == "no borders inside a row":
+    if fault == "no boundaries inside a row":
         length = batch.tensor("input_ids").shape[1]
         wrong = torch.tensor([0, length, 2 * length], dtype=torch.int32)
     broken = replace(batch, inputs={**batch.inputs, "cu_seq_lens_q": wrong, "cu_seq_lens_k": wrong})
@@ -142,8 +142,8 @@ def test_padded_rows_too(meta: Path, name: str) -> None:
     samples, model = samples_of(meta, name), loud_model(name)
     encoded = encoded_of(samples)[:4]
     alone = [loss_alone(model, sample, samples.facts.processor) for sample in encoded]
-    singles, border = packs_of(samples, [[sample] for sample in encoded]), samples.facts
-    batch = collate_samples(singles, fields=border.family.table, pad_token=border.pad_token)
+    singles, facts = packs_of(samples, [[sample] for sample in encoded]), samples.facts
+    batch = collate_samples(singles, fields=facts.family.table, pad_token=facts.pad_token)
     use_varlen(model)
     assert losses_packed(model, batch) == pytest.approx(alone, abs=TOLERANCE)
 
@@ -152,15 +152,15 @@ def test_padded_rows_too(meta: Path, name: str) -> None:
 @pytest.mark.parametrize("name", BOTH_WAYS)
 def test_what_borders_cannot_say_goes_the_dense_way(meta: Path, name: str, attention: Attention) -> None:
     samples, model = samples_of(meta, name), loud_model(name)
-    encoded, border = encoded_of(samples), samples.facts
-    alone = [loss_alone(model, sample, border.processor) for sample in encoded]
+    encoded, facts = encoded_of(samples), samples.facts
+    alone = [loss_alone(model, sample, facts.processor) for sample in encoded]
     use_varlen(model)
     batch = collate_packs(
         packs_of(samples, [encoded[:4], encoded[4:]]),
-        fields=border.family.table,
-        pad_token=border.pad_token,
+        fields=facts.family.table,
+        pad_token=facts.pad_token,
         attention=attention,
-        layers=read_layers(border.family, model.config, attention),
+        layers=read_layers(facts.family, model.config, attention),
     )
     assert worst(losses_packed(model, batch), alone) <= TOLERANCE
 
@@ -177,9 +177,9 @@ def test_families_that_borders_do_not_fit_are_refused_by_name(meta: Path, name: 
 @pytest.mark.parametrize("name", TOWERS)
 def test_a_tower_makes_one_call_for_all_its_windows(meta: Path, name: str) -> None:
     samples, model = samples_of(meta, name), loud_model(name)
-    border = samples.facts
+    facts = samples.facts
     packs = packs_of(samples, [encoded_of(samples)])
-    batch = collate_packs(packs, fields=border.family.table, pad_token=border.pad_token, attention="varlen")
+    batch = collate_packs(packs, fields=facts.family.table, pad_token=facts.pad_token, attention="varlen")
     calls = {"sdpa": 0, TOWER: 0}
     with torch.no_grad():
         theirs = _counted(model, batch, calls, "sdpa")
@@ -227,8 +227,8 @@ def test_sounds_are_heard_as_sdpa_has_them(tmp_path: Path) -> None:
     samples, model = samples_of(corpus, "qwen3_omni"), loud_model("qwen3_omni")
     encoded = [sample for index in range(3) if isinstance(sample := samples.encode(index), Encoded)]
     assert len(encoded) == 3
-    border, packs = samples.facts, packs_of(samples, [encoded])
-    batch = collate_packs(packs, fields=border.family.table, pad_token=border.pad_token, attention="varlen")
+    facts, packs = samples.facts, packs_of(samples, [encoded])
+    batch = collate_packs(packs, fields=facts.family.table, pad_token=facts.pad_token, attention="varlen")
     theirs = logits_of(model, batch)
     assert use_varlen(model)["audio_config"] == TOWER
     assert (logits_of(model, batch) - theirs).abs().max() <= TOLERANCE * theirs.abs().max()
@@ -248,7 +248,9 @@ def test_a_batch_of_borders_moves_and_is_cut(meta: Path) -> None:
     pieces = cut_batch(batch, 2, fields=samples.facts.family.table)
     apart = [loss for piece in pieces for loss in losses_packed(model, Batch(inputs=piece.inputs, rows=piece.rows))]
     assert worst(apart, together) <= TOLERANCE
-    ends = [int(borders[-1]) for piece in pieces if isinstance(borders := piece.inputs["cu_seq_lens_q"], torch.Tensor)]
+    ends = [
+        int(boundaries[-1]) for piece in pieces if isinstance(boundaries := piece.inputs["cu_seq_lens_q"], torch.Tensor)
+    ]
     assert ends == [batch.tensor("input_ids").shape[1]] * 2
 
 
@@ -271,10 +273,10 @@ def test_gradients_are_those_of_sdpa(meta: Path) -> None:
 def test_a_loader_hands_borders_over(meta: Path) -> None:
     loader = Loader(meta, "toy:qwen2_5_vl", pack_size=512, batch_size=2, attention="varlen", num_workers=1)
     for batch in loader:
-        borders = batch.tensor("cu_seq_lens_q")
-        assert borders.dtype == torch.int32
+        boundaries = batch.tensor("cu_seq_lens_q")
+        assert boundaries.dtype == torch.int32
         starts = batch.tensor("position_ids")[0].flatten() == 0
-        assert borders[:-1].tolist() == starts.nonzero().flatten().tolist()
+        assert boundaries[:-1].tolist() == starts.nonzero().flatten().tolist()
 
 
 def test_a_model_with_attention_of_its_own_is_refused() -> None:

@@ -59,10 +59,10 @@ def test_an_annotated_copy_estimates_exactly(faulty: Path, tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
     meta = Path(json.loads(done.stdout)["annotated"])
     copy = open_corpus(meta)
-    border = read_processor(toy.processor("qwen2_5_vl"))
-    table = count_lengths(Samples(corpus=open_corpus(faulty), encoder=Encoder(facts=border)))
+    facts = read_processor(toy.processor("qwen2_5_vl"))
+    table = count_lengths(Samples(corpus=open_corpus(faulty), encoder=Encoder(facts=facts)))
     assert (
-        count_lengths(Samples(corpus=copy, encoder=Encoder(facts=border))).tokens.tolist() == table.tokens.tolist()[:-1]
+        count_lengths(Samples(corpus=copy, encoder=Encoder(facts=facts))).tokens.tolist() == table.tokens.tolist()[:-1]
     )
     read = CorpusReader(corpus=copy, layouts=source_layouts(copy))
     for index in range(len(copy)):

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lading.encode import Encoder, Outline
+from lading.encode import Encoder, TokenisedSample
 from lading.errors import CorpusError, UnknownName
 from lading.lengths import count_lengths
-from lading.loader import Border, Samples, load_processor, read_processor
+from lading.loader import ProcessorFacts, Samples, load_processor, read_processor
 from lading.samples.layouts import source_layouts
 from lading.sources import open_corpus
 from tests.conversation.written import TALKS, WRITERS, messages_of
 
 
 @pytest.fixture(scope="module")
-def border() -> Border:
+def facts() -> ProcessorFacts:
     return read_processor(load_processor("toy:qwen2_5_vl"))
 
 
@@ -40,22 +40,22 @@ def written(folder: Path, name: str) -> tuple[Path, list[str]]:
     return path, list(said)
 
 
-def outlines(samples: Samples) -> list[Outline]:
-    made = samples.outline(range(len(samples)))
-    assert all(isinstance(own, Outline) for own in made), made
-    return [own for own in made if isinstance(own, Outline)]
+def tokenised(samples: Samples) -> list[TokenisedSample]:
+    made = samples.tokenised(range(len(samples)))
+    assert all(isinstance(own, TokenisedSample) for own in made), made
+    return [own for own in made if isinstance(own, TokenisedSample)]
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_the_same_conversations_in_every_format(border: Border, folder: Path, name: str) -> None:
+def test_the_same_conversations_in_every_format(facts: ProcessorFacts, folder: Path, name: str) -> None:
     path, talks = written(folder, name)
-    samples = Samples(corpus=open_corpus(path), encoder=Encoder(facts=border))
+    samples = Samples(corpus=open_corpus(path), encoder=Encoder(facts=facts))
     assert samples.layouts[0].format == WRITERS[name][0]
     for number, talk in enumerate(talks):
         assert samples.conversation(number).messages == messages_of(TALKS[talk], folder), talk
     plain, order = written(folder, "sharegpt")
-    truth = dict(zip(order, outlines(Samples(corpus=open_corpus(plain), encoder=Encoder(facts=border))), strict=True))
-    for own, talk in zip(outlines(samples), talks, strict=True):
+    truth = dict(zip(order, tokenised(Samples(corpus=open_corpus(plain), encoder=Encoder(facts=facts))), strict=True))
+    for own, talk in zip(tokenised(samples), talks, strict=True):
         assert np.array_equal(own.ids, truth[talk].ids)
         assert np.array_equal(own.labels, truth[talk].labels)
     assert len(talks) >= 3
@@ -93,43 +93,41 @@ def test_answers_in_prompts_are_spoken_of(folder: Path, caplog: pytest.LogCaptur
     assert "what it says there is trained on, too" in caplog.text
 
 
-def test_an_unknown_format_is_named_with_the_nearest(folder: Path, border: Border) -> None:
+def test_an_unknown_format_is_named_with_the_nearest(folder: Path, facts: ProcessorFacts) -> None:
     path, _ = written(folder, "llava")
     with pytest.raises(UnknownName, match="did you mean 'llava'"):
-        Samples(corpus=open_corpus(path, format="lava"), encoder=Encoder(facts=border))
+        Samples(corpus=open_corpus(path, format="lava"), encoder=Encoder(facts=facts))
 
 
-def test_a_meta_file_says_the_format(folder: Path, border: Border) -> None:
+def test_a_meta_file_says_the_format(folder: Path, facts: ProcessorFacts) -> None:
     written(folder, "llava")
     meta = folder / "meta.json"
     meta.write_text(json.dumps({"a": {"file_name": "llava.jsonl", "format": "sharegpt", "media_dir": "."}}))
-    first = Samples(corpus=open_corpus(meta), encoder=Encoder(facts=border)).conversation(0).messages[0]
+    first = Samples(corpus=open_corpus(meta), encoder=Encoder(facts=facts)).conversation(0).messages[0]
     assert [part.text for part in first.parts[1:]] == ["\nWho is this?"]  # type: ignore[union-attr]
-    asked = Samples(corpus=open_corpus(meta, format="llava"), encoder=Encoder(facts=border)).conversation(0).messages[0]
+    asked = Samples(corpus=open_corpus(meta, format="llava"), encoder=Encoder(facts=facts)).conversation(0).messages[0]
     assert [part.text for part in asked.parts[1:]] == ["Who is this?"]  # type: ignore[union-attr]
 
 
-def test_rows_that_cannot_be_read_are_looked_past(tmp_path: Path, border: Border) -> None:
+def test_rows_that_cannot_be_read_are_looked_past(tmp_path: Path, facts: ProcessorFacts) -> None:
     good = json.dumps({"question": "Who?", "answer": "Ada."})
     (tmp_path / "d.jsonl").write_text("{broken\n" * 3 + good + "\n" + '{"text": "no"}\n')
-    samples = Samples(corpus=open_corpus(tmp_path / "d.jsonl"), encoder=Encoder(facts=border))
+    samples = Samples(corpus=open_corpus(tmp_path / "d.jsonl"), encoder=Encoder(facts=facts))
     assert samples.layouts[0].format == "question_answer"
     table = count_lengths(samples)
     assert [entry.reason for entry in table.dropped] == ["malformed_json"] * 3 + ["bad_row"]
     assert "found columns text; wanted text in column 'question'" in table.dropped[-1].detail
     (tmp_path / "broken.jsonl").write_text("{broken\n")
     assert (
-        len(
-            count_lengths(Samples(corpus=open_corpus(tmp_path / "broken.jsonl"), encoder=Encoder(facts=border))).dropped
-        )
+        len(count_lengths(Samples(corpus=open_corpus(tmp_path / "broken.jsonl"), encoder=Encoder(facts=facts))).dropped)
         == 1
     )
 
 
-def test_nothing_fits(tmp_path: Path, border: Border) -> None:
+def test_nothing_fits(tmp_path: Path, facts: ProcessorFacts) -> None:
     (tmp_path / "d.json").write_text(json.dumps([{"instruction": "Who?", "result": "Ada."}]))
     with pytest.raises(CorpusError) as caught:
-        Samples(corpus=open_corpus(tmp_path / "d.json"), encoder=Encoder(facts=border))
+        Samples(corpus=open_corpus(tmp_path / "d.json"), encoder=Encoder(facts=facts))
     said = str(caught.value)
     assert "found columns instruction, result; wanted one of sharegpt, llava" in said
     assert "nearest is alpaca, which lacks a column 'output'" in said
@@ -146,13 +144,13 @@ def lines(path: Path, rows: Iterable[object]) -> Path:
     [("trl without parts", 20, "trl without parts"), ("llava", 25, "llava"), ("openai", 300, "sharegpt by role")],
 )
 def test_text_at_the_start_does_not_decide_for_the_pictures_behind_it(
-    folder: Path, border: Border, name: str, text: int, before: str, caplog: pytest.LogCaptureFixture
+    folder: Path, facts: ProcessorFacts, name: str, text: int, before: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     wanted, write = WRITERS[name]
     texts = [WRITERS[before][1](TALKS["text alone"])] * text
     path = lines(folder / "mixed.jsonl", [*texts, *[write(TALKS["a picture"])] * 9])
     with caplog.at_level(logging.INFO, logger="lading"):
-        samples = Samples(corpus=open_corpus(path), encoder=Encoder(facts=border))
+        samples = Samples(corpus=open_corpus(path), encoder=Encoder(facts=facts))
     assert samples.layouts[0].format == wanted
     assert "rows that were looked at" in caplog.text
     assert not count_lengths(samples).dropped
@@ -165,7 +163,7 @@ def test_rows_that_cannot_be_read_do_not_decide(folder: Path) -> None:
 
 
 def test_pictures_in_a_column_that_nobody_reads_are_spoken_of(
-    folder: Path, border: Border, caplog: pytest.LogCaptureFixture
+    folder: Path, facts: ProcessorFacts, caplog: pytest.LogCaptureFixture
 ) -> None:
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     data = (folder / "ada.png").read_bytes()
@@ -180,6 +178,6 @@ def test_pictures_in_a_column_that_nobody_reads_are_spoken_of(
         meta = folder / "meta.json"
         meta.write_text(json.dumps({name: {"file_name": f"{name}.parquet", "columns": {"images": "picture"}}}))
         caplog.clear()
-        samples = Samples(corpus=open_corpus(meta), encoder=Encoder(facts=border))
+        samples = Samples(corpus=open_corpus(meta), encoder=Encoder(facts=facts))
         assert "nobody reads" not in caplog.text
         assert len(samples.conversation(0).media) == 1

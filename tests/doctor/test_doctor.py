@@ -13,9 +13,9 @@ from lading import toy
 from lading.doctor import KINDS, examine
 from lading.doctor.findings import Findings
 from lading.doctor.look import Look
-from lading.doctor.opening import open_patient
+from lading.doctor.opening import open_for_examination
 from lading.errors import ConfigError, CorpusError
-from lading.loader import Border, read_processor
+from lading.loader import ProcessorFacts, read_processor
 from lading.sources import open_corpus
 from lading.workers.pool import ProcessPool
 from tests.doctor.planted import EXACT, FAULTS, plant, write_clean_corpus
@@ -44,7 +44,7 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def omni() -> Border:
+def omni() -> ProcessorFacts:
     return read_processor(toy.processor("qwen3_omni"))
 
 
@@ -54,25 +54,25 @@ def planted(clean: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
     return folder / "meta.json", plant(folder / "meta.json", FAULTS | EXACT)
 
 
-def in_time(meta: Path, border: Border | None) -> Findings:
+def in_time(meta: Path, facts: ProcessorFacts | None) -> Findings:
     """The findings. Where others use the same cores, a second try is allowed."""
-    pack_size = None if border is None else PACK
-    findings = examine(meta, border, pack_size=pack_size, workers=2)
+    pack_size = None if facts is None else PACK
+    findings = examine(meta, facts, pack_size=pack_size, workers=2)
     if findings.seconds >= SECONDS:
-        findings = examine(meta, border, pack_size=pack_size, workers=2)
+        findings = examine(meta, facts, pack_size=pack_size, workers=2)
     assert findings.seconds < SECONDS
     return findings
 
 
 @pytest.mark.parametrize("exact", [False, True])
-def test_nothing_is_found_in_a_clean_corpus(clean: Path, omni: Border, exact: bool) -> None:
+def test_nothing_is_found_in_a_clean_corpus(clean: Path, omni: ProcessorFacts, exact: bool) -> None:
     findings = in_time(clean, omni if exact else None)
     assert [str(finding) for finding in findings.findings] == []
     assert findings.samples == SAMPLES
     assert findings.media == SAMPLES // 2 + 2 * (SAMPLES // 100)
 
 
-def test_every_planted_fault_is_found_by_name(planted: tuple[Path, dict[str, str]], omni: Border) -> None:
+def test_every_planted_fault_is_found_by_name(planted: tuple[Path, dict[str, str]], omni: ProcessorFacts) -> None:
     meta, places = planted
     assert len(places) >= 25
     findings = in_time(meta, omni)
@@ -89,14 +89,14 @@ def test_without_a_processor_what_needs_none_is_found(planted: tuple[Path, dict[
 
 
 def test_other_processes_find_the_same(planted: tuple[Path, dict[str, str]]) -> None:
-    patient = open_patient(planted[0])
-    rows = patient.rows
-    look = Look(rows, patient.layouts, None)
+    examined = open_for_examination(planted[0])
+    rows = examined.rows
+    look = Look(rows, examined.layouts, None)
     chunks = [range(start, min(len(rows), start + 8)) for start in range(0, len(rows), 8)]
     with ProcessPool(look, workers=3) as pool:
         together = list(pool.map(chunks, len(chunks)))
         assert len(pool.processes()) == 3
-    for one, other in zip(together, map(Look(rows, patient.layouts, None), chunks), strict=True):
+    for one, other in zip(together, map(Look(rows, examined.layouts, None), chunks), strict=True):
         assert (one.rows, one.problems, one.shown) == (other.rows, other.problems, other.shown)
         assert one.samples.tolist() == other.samples.tolist()
         assert one.media.tolist() == other.media.tolist()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import lading.doctor.look as look_module
-from lading.doctor import examine, open_patient, write_clean
+from lading.doctor import examine, open_for_examination, write_clean
 from lading.doctor.checks.media import Verdict, examine_medium
 from lading.doctor.clean import check_copy
 from lading.doctor.look import Look
@@ -192,7 +192,7 @@ def test_the_same_file_under_two_names(twice: Path, tmp_path: Path) -> None:
 
 def test_every_sample_of_a_row_has_its_findings(twice: Path) -> None:
     found = examine(twice)
-    corpus = found.patient.corpus
+    corpus = found.examined.corpus
     own = found.by_sample()
     for index in range(len(corpus)):
         number, row = corpus.locate(index)
@@ -208,7 +208,7 @@ def test_every_sample_of_a_row_has_its_findings(twice: Path) -> None:
 
 def test_a_medium_in_a_row_is_looked_at_once_and_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = "data:image/png;base64," + base64.b64encode(picture_bytes("png")).decode()
-    patient = open_patient(write(tmp_path / "talks.jsonl", talk("<image>Who?", images=[url])))
+    examined = open_for_examination(write(tmp_path / "talks.jsonl", talk("<image>Who?", images=[url])))
     seen: list[MediaPart] = []
 
     def counted(part: MediaPart, *, deep: bool = False) -> Verdict:
@@ -216,7 +216,7 @@ def test_a_medium_in_a_row_is_looked_at_once_and_forgotten(tmp_path: Path, monke
         return examine_medium(part, deep=deep)
 
     monkeypatch.setattr(look_module, "examine_medium", counted)
-    look = Look(patient.rows, patient.layouts, None)
+    look = Look(examined.rows, examined.layouts, None)
     looked = look(range(1))
     assert (looked.shown, looked.problems, len(seen)) == (1, [], 1)
     assert not look._known
@@ -225,10 +225,10 @@ def test_a_medium_in_a_row_is_looked_at_once_and_forgotten(tmp_path: Path, monke
 def test_a_file_that_cannot_be_looked_at(tmp_path: Path) -> None:
     (tmp_path / "loop.jsonl").symlink_to(tmp_path / "loop.jsonl")
     with pytest.raises(CorpusError, match="which cannot be looked at"):
-        open_patient(tmp_path / "loop.jsonl")
+        open_for_examination(tmp_path / "loop.jsonl")
     (tmp_path / "meta.json").write_text('{"a": {"file_name": "loop.jsonl"}}')
-    (told,) = open_patient(tmp_path / "meta.json").findings
+    (told,) = open_for_examination(tmp_path / "meta.json").findings
     assert (told.kind, "cannot be looked at" in told.detail) == ("unreadable_file", True)
     good = write(tmp_path / "talks.jsonl", talk("Who?"))
     with pytest.raises(CorpusError, match="which cannot be looked at"):
-        check_copy(open_patient(good), tmp_path / "loop.jsonl")
+        check_copy(open_for_examination(good), tmp_path / "loop.jsonl")

@@ -96,12 +96,12 @@ def test_labels_and_counts_are_the_same(name: str, data: st.DataObject) -> None:
         for role in ("user", "assistant")
     ]
     conversation = Conversation(key=SampleKey(index=0, source="s", where="w"), messages=tuple(talk))
-    outlines = [encoder.tokenise([(conversation, [])])[0] for encoder in (fast, exact)]
+    tokenised = [encoder.tokenise([(conversation, [])])[0] for encoder in (fast, exact)]
     lengths = [encoder.measure([(conversation, [])])[0] for encoder in (fast, exact)]
-    if any(isinstance(own, Exception) for own in outlines):
-        assert {str(own) for own in (*outlines, *lengths)} == {str(outlines[0])}
+    if any(isinstance(own, Exception) for own in tokenised):
+        assert {str(own) for own in (*tokenised, *lengths)} == {str(tokenised[0])}
         return
-    one, other = outlines
+    one, other = tokenised
     assert one.ids.tolist() == other.ids.tolist()  # type: ignore[union-attr]
     assert one.labels.tolist() == other.labels.tolist()  # type: ignore[union-attr]
     assert lengths == [one.length, other.length]  # type: ignore[union-attr]

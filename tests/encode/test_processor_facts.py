@@ -7,11 +7,11 @@ from tokenizers.processors import TemplateProcessing
 from lading import toy
 from lading.errors import ConfigError
 from lading.lengths import count_lengths
-from lading.loader import Border, Samples, load_processor, read_processor
+from lading.loader import ProcessorFacts, Samples, load_processor, read_processor
 from lading.media import placeholder
 
 
-def test_a_border_crosses_process_borders(toy_border: Border) -> None:
+def test_a_border_crosses_process_borders(toy_border: ProcessorFacts) -> None:
     twin = pickle.loads(pickle.dumps(toy_border))
     talk = placeholder.conversation()
     assert twin.tokeniser.render(talk) == toy_border.tokeniser.render(talk)

@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 
 from lading.encode import Encoder
-from lading.loader import Border
+from lading.loader import ProcessorFacts
 from lading.records import Conversation, MediaPart, Message, SampleKey, TextPart
 from lading.toy.drawing import draw_clip
 from lading.verify.alone import own_inputs
@@ -50,6 +50,6 @@ def clip_bytes(frames: int) -> bytes:
         return path.read_bytes()
 
 
-def own_output(border: Border, talk: Conversation) -> dict[str, torch.Tensor]:
+def own_output(facts: ProcessorFacts, talk: Conversation) -> dict[str, torch.Tensor]:
     """What transformers makes of a talk by itself, from the media to the tensors."""
-    return own_inputs(border, talk, Encoder(facts=border).footprints(talk))
+    return own_inputs(facts, talk, Encoder(facts=facts).footprints(talk))

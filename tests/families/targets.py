@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from lading import families, toy
-from lading.loader import Border, load_processor, read_processor
+from lading.loader import ProcessorFacts, load_processor, read_processor
 from tests.support.shared import has_processor, real_processor
 
 FOLDERS = {"internvl": "internvl3", "kimi_vl": "kimi_vl_sub"}
@@ -30,6 +30,6 @@ TARGETS = [target(name) for name in families.names() for target in (_toy, _real)
 
 
 @cache
-def border_of(target: tuple[str, str]) -> Border:
+def facts_of(target: tuple[str, str]) -> ProcessorFacts:
     kind, name = target
     return read_processor(load_processor(f"toy:{name}" if kind == "toy" else real_processor(FOLDERS.get(name, name))))

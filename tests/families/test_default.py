@@ -52,8 +52,8 @@ def test_what_is_read_off_equals_what_is_declared(name: str, caplog: pytest.LogC
 
 def test_it_crosses_process_borders() -> None:
     processor = toy.processor("internvl")
-    border = read_processor(processor, "internvl")
-    assert pickle.loads(pickle.dumps(border)).family.name == "internvl"
+    facts = read_processor(processor, "internvl")
+    assert pickle.loads(pickle.dumps(facts)).family.name == "internvl"
 
 
 def test_a_template_without_markers_is_refused() -> None:

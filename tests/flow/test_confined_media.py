@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from lading import ConfigError, CorpusError, Loader, open_corpus
-from lading.doctor import examine, open_patient
+from lading.doctor import examine, open_for_examination
 from lading.encode import Encoder
 from lading.errors import SkipSample
 from lading.lengths import count_lengths
@@ -83,7 +83,7 @@ def test_confined_what_lies_elsewhere_is_refused_by_name_in_every_room(root: Pat
     planning = Planning.of(samples, counted, LoaderConfig.of(pack_size=512))
     assert planning.plan(LoaderConfig.of(pack_size=512), 0).uncounted == len(ESCAPES)
 
-    found = examine(open_patient(path, **confined))
+    found = examine(open_for_examination(path, **confined))
     assert {kind: found.counts[kind] for kind in found.counts if "outside" in kind} == {
         "outside_media_roots": len(ESCAPES)
     }
@@ -123,7 +123,7 @@ def test_roots_that_are_no_list_of_folders_are_refused(root: Path, roots: Any) -
     given = {"a name": str(root), "a path": root}.get(roots, roots) if isinstance(roots, str) else roots
     meta = root.parent / "meta.json"
     meta.write_text(json.dumps({"rows": {"file_name": "rows.jsonl", "media_dir": "media", "media_roots": ["media"]}}))
-    for open_it in (open_corpus, open_patient, make_meta_dataset):
+    for open_it in (open_corpus, open_for_examination, make_meta_dataset):
         with pytest.raises(ConfigError, match="list of folders"):
             open_it(meta, media_roots=given)  # type: ignore[operator]
     if isinstance(roots, list) and roots != [b"media"]:
@@ -139,7 +139,7 @@ def test_a_name_that_no_file_can_have_is_one_bad_sample(root: Path, name: str) -
         path = write(root.parent / "odd.jsonl", rows)
         for confined in ({"media_dir": root}, {"media_dir": root, "media_roots": [root]}):
             reason = "corrupt_media" if name.startswith("loop") else "missing_media"
-            found = examine(open_patient(path, **confined))  # type: ignore[arg-type]
+            found = examine(open_for_examination(path, **confined))  # type: ignore[arg-type]
             assert found.count("error") == sum(one["images"] == [name] for one in rows)
             assert "unexpected_error" not in found.counts
             if rows[0] != rows[1]:
@@ -190,12 +190,12 @@ def test_frames_of_a_clip_are_confined(root: Path) -> None:
 
 
 def test_the_doctor_counts_what_lies_outside_the_media_folder_as_a_notice(root: Path) -> None:
-    found = examine(open_patient(root.parent / "rows.jsonl", media_dir=root))
+    found = examine(open_for_examination(root.parent / "rows.jsonl", media_dir=root))
     assert found.counts["outside_media_folder"] == found.count("notice") == len(ESCAPES)
     assert not found.fails()
 
     write(root.parent / "far.jsonl", [row(str(root.parent / "outside" / "ada.png"))])
-    alone = examine(open_patient(root.parent / "far.jsonl", media_dir=root))
+    alone = examine(open_for_examination(root.parent / "far.jsonl", media_dir=root))
     assert alone.counts == {"outside_media_folder": 1}
     assert not alone.fails(strict=True)
     assert not alone.left_out("far", strict=True).any()

@@ -55,19 +55,19 @@ def _encoded(samples: Samples) -> list[Encoded]:
 @pytest.mark.parametrize("name", families.names())
 def test_loss_per_document(meta: Path, name: str, attention: Attention, implementation: str) -> None:
     samples = _samples(meta, name)
-    border = samples.facts
+    facts = samples.facts
     model = loud(toy.model(name))
     if name == "phi4_mm":  # under sdpa its vision tower is causal for pictures without padding: the model's own effect
         model.set_attn_implementation({"": implementation, "vision_config": "eager"})
     else:
         model.set_attn_implementation(implementation)
     encoded = _encoded(samples)
-    fields = border.family.table
+    fields = facts.family.table
     half = len(encoded) // 2
-    packs = [build_pack(part, fields=fields, three_way=border.three_way) for part in (encoded[:half], encoded[half:])]
-    layers = read_layers(border.family, model.config, attention)
-    batch = collate_packs(packs, fields=fields, pad_token=border.pad_token, attention=attention, layers=layers)
-    alone = [loss_alone(model, sample, border.processor) for sample in encoded]
+    packs = [build_pack(part, fields=fields, three_way=facts.three_way) for part in (encoded[:half], encoded[half:])]
+    layers = read_layers(facts.family, model.config, attention)
+    batch = collate_packs(packs, fields=fields, pad_token=facts.pad_token, attention=attention, layers=layers)
+    alone = [loss_alone(model, sample, facts.processor) for sample in encoded]
     together = losses_packed(model, batch)
     worst = max(abs(one - other) for one, other in zip(alone, together, strict=True))
     assert worst <= TOLERANCE, f"packed and alone differ by {worst}"
@@ -78,19 +78,19 @@ def test_loss_per_document(meta: Path, name: str, attention: Attention, implemen
 def test_masks_by_layer_say_what_the_models_own_say_for_a_document_alone(name: str, meta: Path) -> None:
     """What its layers are handed while it sees one document must be that document's block of our mask for the pack."""
     samples = _samples(meta, name)
-    border = samples.facts
+    facts = samples.facts
     model = toy.model(name).eval()
     encoded = _encoded(samples)
-    pack = build_pack(encoded, fields=border.family.table, three_way=border.three_way)
-    layers = read_layers(border.family, model.config, "mask")
+    pack = build_pack(encoded, fields=facts.family.table, three_way=facts.three_way)
+    layers = read_layers(facts.family, model.config, "mask")
     assert layers is not None
-    batch = collate_packs([pack], fields=border.family.table, pad_token=0, attention="mask", layers=layers)
+    batch = collate_packs([pack], fields=facts.family.table, pad_token=0, attention="mask", layers=layers)
     masks = batch["attention_mask"]
     assert isinstance(masks, dict)
     start = 0
     for sample in encoded:
         stop = start + sample.document.tokens
-        for kind, theirs in _own_masks(model, sample, border.processor).items():
+        for kind, theirs in _own_masks(model, sample, facts.processor).items():
             ours = masks[kind][0, 0, start:stop] == 0
             assert torch.equal(ours[:, start:stop], theirs)
             assert not ours[:, :start].any()
@@ -124,26 +124,26 @@ def _own_masks(model: Any, sample: Encoded, processor: Any) -> dict[str, torch.T
 
 
 def test_the_models_own_loss_is_the_mean_over_all_trained_tokens(samples: Samples) -> None:
-    border = samples.facts
+    facts = samples.facts
     model = loud(toy.model("qwen2_5_vl"))
     encoded = _encoded(samples)
-    pack = build_pack(encoded, fields=border.family.table, three_way=border.three_way)
-    batch = collate_packs([pack], fields=border.family.table, pad_token=border.pad_token)
+    pack = build_pack(encoded, fields=facts.family.table, three_way=facts.three_way)
+    batch = collate_packs([pack], fields=facts.family.table, pad_token=facts.pad_token)
     with torch.no_grad():
         together = model(**batch).loss.item()
     weights = [int((sample.tensors["labels"][1:] != -100).sum()) for sample in encoded]
-    alone = [loss_alone(model, sample, border.processor) for sample in encoded]
+    alone = [loss_alone(model, sample, facts.processor) for sample in encoded]
     expected = sum(weight * loss for weight, loss in zip(weights, alone, strict=True)) / sum(weights)
     assert together == pytest.approx(expected, abs=TOLERANCE)
 
 
 def test_padded_batches_agree_too(samples: Samples) -> None:
-    border = samples.facts
+    facts = samples.facts
     model = loud(toy.model("qwen2_5_vl"))
     encoded = _encoded(samples)[:5]
-    singles = [build_pack([sample], fields=border.family.table, three_way=border.three_way) for sample in encoded]
-    batch = collate_samples(singles, fields=border.family.table, pad_token=border.pad_token)
-    alone = [loss_alone(model, sample, border.processor) for sample in encoded]
+    singles = [build_pack([sample], fields=facts.family.table, three_way=facts.three_way) for sample in encoded]
+    batch = collate_samples(singles, fields=facts.family.table, pad_token=facts.pad_token)
+    alone = [loss_alone(model, sample, facts.processor) for sample in encoded]
     assert losses_packed(model, batch) == pytest.approx(alone, abs=TOLERANCE)
 
 
@@ -151,11 +151,11 @@ class TestTheCheckCanFail:
     """Each fault is planted by hand, and seen by the same comparison as above."""
 
     def _worst(self, samples: Samples, fault: str) -> float:
-        border = samples.facts
+        facts = samples.facts
         model = loud(toy.model("qwen2_5_vl"))
         encoded = _encoded(samples)
-        pack = build_pack(encoded, fields=border.family.table, three_way=border.three_way)
-        batch = collate_packs([pack], fields=border.family.table, pad_token=border.pad_token, attention="mask")
+        pack = build_pack(encoded, fields=facts.family.table, three_way=facts.three_way)
+        batch = collate_packs([pack], fields=facts.family.table, pad_token=facts.pad_token, attention="mask")
         inputs = dict(batch.inputs)
         if fault == "positions not reset":
             length = batch.tensor("input_ids").shape[1]
@@ -168,7 +168,7 @@ class TestTheCheckCanFail:
             inputs["shift_labels"] = torch.roll(batch.tensor("shift_labels"), -1, dims=-1)
         broken = type(batch)(inputs=inputs, rows=batch.rows)
         together = losses_packed(model, broken)
-        alone = [loss_alone(model, sample, border.processor) for sample in encoded]
+        alone = [loss_alone(model, sample, facts.processor) for sample in encoded]
         return max(abs(one - other) for one, other in zip(alone, together, strict=True))
 
     def test_without_a_fault(self, samples: Samples) -> None:

@@ -135,12 +135,12 @@ def make_batch(turn: int = 0) -> dict[str, Any]:
 
 def make_own_batch(samples: Samples) -> Batch:
     """Eight rows of our own: two albums, plain talk, a clip, pictures. Their documents say what belongs to whom."""
-    border, singles = samples.facts, []
+    facts, singles = samples.facts, []
     for index in (25, 50, 51, 52, 37, 0, 26, 1):
         sample = samples.encode(index)
         assert isinstance(sample, Encoded)
-        singles.append(build_pack([sample], fields=border.family.table, three_way=border.three_way))
-    return collate_samples(singles, fields=border.family.table, pad_token=border.pad_token)
+        singles.append(build_pack([sample], fields=facts.family.table, three_way=facts.three_way))
+    return collate_samples(singles, fields=facts.family.table, pad_token=facts.pad_token)
 
 
 def model_inputs(batch: Mapping[str, Any]) -> dict[str, Any]:

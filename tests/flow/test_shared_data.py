@@ -8,7 +8,7 @@ import pytest
 from lading.encode import Encoder
 from lading.encode.template import messages_for_template
 from lading.lengths import count_lengths
-from lading.loader import Border, Samples, load_processor, read_processor
+from lading.loader import ProcessorFacts, Samples, load_processor, read_processor
 from lading.plan import make_plan, plan_stats
 from lading.records import Encoded
 from lading.sources import open_corpus
@@ -18,13 +18,13 @@ pytestmark = pytest.mark.xdist_group("shared-qwen2_5_vl")
 
 
 @pytest.fixture(scope="module")
-def border() -> Border:
+def facts() -> ProcessorFacts:
     return read_processor(load_processor(real_processor("qwen2_5_vl")))
 
 
 @pytest.fixture(scope="module")
-def alpaca(border: Border) -> Samples:
-    return Samples(corpus=open_corpus(shared_data("alpaca_en_demo.json")), encoder=Encoder(facts=border))
+def alpaca(facts: ProcessorFacts) -> Samples:
+    return Samples(corpus=open_corpus(shared_data("alpaca_en_demo.json")), encoder=Encoder(facts=facts))
 
 
 @pytest.mark.parametrize("pack_size", [2048, 4096])
@@ -46,9 +46,9 @@ def test_text_is_counted_as_the_processor_tokenises(alpaca: Samples) -> None:
 
 
 @pytest.mark.parametrize("name", ["mllm_demo", "mllm_video_demo"])
-def test_real_media_are_counted_without_pixels(border: Border, name: str) -> None:
+def test_real_media_are_counted_without_pixels(facts: ProcessorFacts, name: str) -> None:
     path = shared_data(f"mllm_demo/{name}.json")
-    samples = Samples(corpus=open_corpus(path), encoder=Encoder(facts=border))
+    samples = Samples(corpus=open_corpus(path), encoder=Encoder(facts=facts))
     table = count_lengths(samples)
     assert not table.dropped
     assert len(table) == len(json.loads(path.read_text()))
@@ -57,10 +57,10 @@ def test_real_media_are_counted_without_pixels(border: Border, name: str) -> Non
         assert isinstance(encoded, Encoded)
         if name == "mllm_demo":
             talk = samples.conversation(index)
-            text = border.processor.apply_chat_template(messages_for_template(talk.messages), tokenize=False)
+            text = facts.processor.apply_chat_template(messages_for_template(talk.messages), tokenize=False)
             pictures = [Path(str(part.reference)) for part in talk.media]
             from transformers.image_utils import load_image
 
-            own = border.processor(text=[text], images=[load_image(str(p)) for p in pictures], return_tensors="pt")
+            own = facts.processor(text=[text], images=[load_image(str(p)) for p in pictures], return_tensors="pt")
             assert encoded.tensors["input_ids"].tolist() == own["input_ids"][0].tolist()
             assert (encoded.tensors["pixel_values"] - own["pixel_values"]).abs().max() == 0

@@ -113,12 +113,12 @@ def check(path: Path, processor: Any, model: Any) -> None:
         audio_seqlens=own["feature_attention_mask"].sum(-1),
         second_per_grids=torch.tensor([footprint.seconds]),
     )
-    border = encoder.facts
-    pack = build_pack([sample, sample], fields=border.family.table, three_way=border.three_way)
+    facts = encoder.facts
+    pack = build_pack([sample, sample], fields=facts.family.table, three_way=facts.three_way)
     assert torch.allclose(
         pack.tensors["position_ids"][1:, : sample.document.tokens], positions[:, 0].float(), atol=1e-4
     )
-    batch = collate_packs([pack], fields=border.family.table, pad_token=border.pad_token)
+    batch = collate_packs([pack], fields=facts.family.table, pad_token=facts.pad_token)
     alone = loss_alone(model, sample, processor, use_audio_in_video=True)
     assert losses_packed(model, batch) == pytest.approx([alone, alone], abs=1e-5)
 

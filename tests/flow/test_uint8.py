@@ -42,22 +42,22 @@ def bytes_in(batch: Batch) -> list[str]:
 
 @pytest.mark.parametrize("name", CAPABLE)
 def test_packed_in_bytes_equals_alone_by_the_processor(meta: Path, name: str) -> None:
-    border = read_processor(load_processor(f"toy:{name}"))
-    assert border.raw is not None
+    facts = read_processor(load_processor(f"toy:{name}"))
+    assert facts.raw is not None
     corpus = open_corpus(meta)
-    in_bytes = Samples(corpus=corpus, encoder=Encoder(facts=border, pixels="uint8"))
-    by_processor = Samples(corpus=corpus, encoder=Encoder(facts=replace(border, raw=None)))
+    in_bytes = Samples(corpus=corpus, encoder=Encoder(facts=facts, pixels="uint8"))
+    by_processor = Samples(corpus=corpus, encoder=Encoder(facts=replace(facts, raw=None)))
     model = toy.model(name).eval()
     chosen = [*range(3), *range(12, 15), *range(18, 21), *range(21, 24)]
     encoded = [sample for index in chosen if isinstance(sample := in_bytes.encode(index), Encoded)]
     truth = [sample for index in chosen if isinstance(sample := by_processor.encode(index), Encoded)]
     assert len(encoded) == len(truth) == len(chosen)
-    fields = border.family.table
-    pack = build_pack(encoded, fields=fields, three_way=border.three_way)
-    batch = collate_packs([pack], fields=fields, pad_token=border.pad_token)
+    fields = facts.family.table
+    pack = build_pack(encoded, fields=fields, three_way=facts.three_way)
+    batch = collate_packs([pack], fields=fields, pad_token=facts.pad_token)
     assert bytes_in(batch) == list(PIXELS)
-    together = losses_packed(model, PixelNormaliser(border.raw.scales)(batch))
-    alone = [loss_alone(model, sample, border.processor) for sample in truth]
+    together = losses_packed(model, PixelNormaliser(facts.raw.scales)(batch))
+    alone = [loss_alone(model, sample, facts.processor) for sample in truth]
     assert max(abs(one - other) for one, other in zip(alone, together, strict=True)) <= TOLERANCE
 
 

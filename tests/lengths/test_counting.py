@@ -34,14 +34,14 @@ from lading.records import COLUMNS, Encoded, LengthTable
 from lading.samples.skip import SkipPolicy
 from lading.sources import open_corpus
 from lading.workers.pool import ProcessPool, StartMethod
-from tests.families.targets import TARGETS, border_of
+from tests.families.targets import TARGETS, facts_of
 
 FAMILY = "qwen2_5_vl"
 
 
 def samples_of(meta: Path, processor: Any = None, *, strict: bool = False) -> Samples:
-    border = read_processor(toy.processor(FAMILY) if processor is None else processor)
-    return Samples(corpus=open_corpus(meta), encoder=Encoder(facts=border), policy=SkipPolicy(strict=strict))
+    facts = read_processor(toy.processor(FAMILY) if processor is None else processor)
+    return Samples(corpus=open_corpus(meta), encoder=Encoder(facts=facts), policy=SkipPolicy(strict=strict))
 
 
 def run(samples: Samples, folder: Path, **options: Any) -> Count:
@@ -65,7 +65,7 @@ def meta(tmp_path: Path) -> Path:
 def test_counted_equals_encoded_from_the_cache_and_without(
     target: tuple[str, str], toy_meta: Path, tmp_path: Path
 ) -> None:
-    samples = Samples(corpus=open_corpus(toy_meta), encoder=Encoder(facts=border_of(target)))
+    samples = Samples(corpus=open_corpus(toy_meta), encoder=Encoder(facts=facts_of(target)))
     plain, first, second = count_lengths(samples), run(samples, tmp_path), run(samples, tmp_path)
     assert same(plain, first.table)
     assert same(plain, second.table)

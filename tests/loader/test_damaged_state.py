@@ -117,7 +117,7 @@ def test_a_state_of_the_version_before_goes_on_and_its_damage_is_no_stack_trace(
 def test_a_state_of_the_version_before_leaves_nothing_out(
     loader: Loader, state: dict[str, Any], change: dict[str, Any]
 ) -> None:
-    """It has no digest: without stretches it would begin anew, and called over, the rest would never be trained on."""
+    """It has no digest: without segments it would begin anew, and called over, the rest would never be trained on."""
     before = {name: value for name, value in state.items() if name != "digest"} | {"version": 2}
     assert not state["over"]
     with pytest.raises(ConfigError, match="nothing was loaded"):

@@ -24,7 +24,7 @@ def settled(family: str, medium: MediaPart) -> tuple[Encoder, Any, Conversation]
     """An encoder whose processor was read, the processor, and something to say."""
     processor = copy.deepcopy(toy.processor(family))
     # Without the byte path, the processor itself is asked for pixels.
-    border = replace(read_processor(processor), raw=None)
+    facts = replace(read_processor(processor), raw=None)
     talk = Conversation(
         key=SampleKey(index=0, source="s", where="w"),
         messages=(
@@ -32,7 +32,7 @@ def settled(family: str, medium: MediaPart) -> tuple[Encoder, Any, Conversation]
             Message(role="assistant", parts=(TextPart(text="That."),)),
         ),
     )
-    encoder = Encoder(facts=border)
+    encoder = Encoder(facts=facts)
     encoder.encode(talk)
     return encoder, processor, talk
 

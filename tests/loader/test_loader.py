@@ -141,7 +141,7 @@ def test_a_cursor_into_another_plan_is_refused_and_the_difference_named(toy_meta
     with pytest.raises(ConfigError, match=r"other lengths of samples: .* or another too_long"):
         Loader(toy_meta, TOY, pack_size=64).load_state_dict(cut.state_dict())
     unsealed = {name: value for name, value in here.items() if name != "digest"} | {"version": 2}
-    for steps, named in ((-1, "-1 as stretch 0: steps"), (10_000, "cursor to step 10000")):
+    for steps, named in ((-1, "-1 as segment 0: steps"), (10_000, "cursor to step 10000")):
         with pytest.raises(ConfigError, match=named):
             other.load_state_dict({**unsealed, "stretches": [{"world_size": 1, "steps": steps}]})
     with pytest.raises(ConfigError, match="the version of a state"):

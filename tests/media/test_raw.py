@@ -21,7 +21,7 @@ from transformers.models.qwen2_vl.image_processing_qwen2_vl import Qwen2VLImageP
 from lading import families, media, toy
 from lading.encode import Encoder
 from lading.errors import ConfigError, SkipSample
-from lading.loader import Border, load_processor, read_processor
+from lading.loader import ProcessorFacts, load_processor, read_processor
 from lading.media import image
 from lading.media.normalise import normalised
 from lading.media.raw import TOLERANCE
@@ -37,7 +37,7 @@ SIDES = st.integers(1, 300)
 
 
 @cache
-def border(name: str, *, real: bool = False) -> Border:
+def facts(name: str, *, real: bool = False) -> ProcessorFacts:
     return read_processor(load_processor(real_processor(name) if real else f"toy:{name}"))
 
 
@@ -53,17 +53,17 @@ def clip(frames: int, height: int, width: int) -> MediaPart:
     return MediaPart(kind="video", reference=tuple(map(Image.fromarray, noise(frames, height, width))))
 
 
-def footprint(own: Border, part: MediaPart) -> Footprint:
+def footprint(own: ProcessorFacts, part: MediaPart) -> Footprint:
     return own.geometries[part.kind].footprints([media.measure(part)])[0]
 
 
-def made(own: Border, *parts: MediaPart, draft: bool = False) -> dict[str, Any]:
+def made(own: ProcessorFacts, *parts: MediaPart, draft: bool = False) -> dict[str, Any]:
     assert own.raw is not None
     footprints = [footprint(own, part) for part in parts]
     return own.raw.tensors(own.processor, "", parts, footprints, draft=draft)
 
 
-def ours(own: Border, *parts: MediaPart) -> dict[str, Any]:
+def ours(own: ProcessorFacts, *parts: MediaPart) -> dict[str, Any]:
     assert own.raw is not None
     return normalised(made(own, *parts), own.raw.scales)
 
@@ -83,7 +83,7 @@ def test_the_qwens_are_capable() -> None:
 @example(sizes=[(56, 112)])
 @example(sizes=[(64, 96), (64, 96)])
 def test_pictures_of_any_size(name: str, sizes: list[tuple[int, int]]) -> None:
-    own = border(name)
+    own = facts(name)
     pictures = [Image.fromarray(noise(*size, seed=place)) for place, size in enumerate(sizes)]
     if any(max(size) > 200 * min(size) for size in sizes):
         with pytest.raises(SkipSample, match="a long side at most"):
@@ -101,7 +101,7 @@ def test_pictures_of_any_size(name: str, sizes: list[tuple[int, int]]) -> None:
 @example(frames=3, height=45, width=61)
 @example(frames=5, height=64, width=64)
 def test_clips_of_any_size(name: str, frames: int, height: int, width: int) -> None:
-    own = border(name)
+    own = facts(name)
     part = clip(frames, height, width)
     try:
         planned = footprint(own, part)
@@ -117,7 +117,7 @@ def test_clips_of_any_size(name: str, frames: int, height: int, width: int) -> N
 @pytest.mark.parametrize("name", REAL)
 @pytest.mark.parametrize(("height", "width"), [(768, 1024), (333, 500), (40, 1000), (512, 512)])
 def test_real_processors(name: str, height: int, width: int) -> None:
-    own = border(name, real=True)
+    own = facts(name, real=True)
     parts = [picture(Image.fromarray(noise(height, width))), clip(5, height // 2, width // 2)]
     theirs = own.family.tensors(own.processor, "", parts, [footprint(own, part) for part in parts])
     found = ours(own, *parts)
@@ -156,7 +156,7 @@ def drawn(mode: str, width: int = 61, height: int = 45) -> Image.Image:
 def test_files_of_every_kind(tmp_path: Path, mode: str, ending: str) -> None:
     path = tmp_path / f"picture.{ending}"
     drawn(mode).save(path)
-    own = border("qwen2_5_vl")
+    own = facts("qwen2_5_vl")
     with Image.open(path) as opened:
         theirs = own.processor.image_processor(images=[opened], return_tensors="pt")
     assert same(ours(own, picture(str(path)))["pixel_values"], theirs["pixel_values"])
@@ -173,7 +173,7 @@ def test_turned_files(tmp_path: Path, ending: str, orientation: int) -> None:
     exif[0x0112] = orientation
     path = tmp_path / f"turned.{ending}"
     drawn("RGB").save(path, exif=exif)
-    own = border("qwen3_vl")
+    own = facts("qwen3_vl")
     theirs = own.processor.image_processor(images=[load_image(str(path))], return_tensors="pt")
     found = ours(own, picture(str(path)))
     assert torch.equal(found["image_grid_thw"], theirs["image_grid_thw"])
@@ -182,7 +182,7 @@ def test_turned_files(tmp_path: Path, ending: str, orientation: int) -> None:
 
 @pytest.mark.parametrize("name", CAPABLE)
 def test_a_still_picture_is_an_eighth_and_a_clip_a_quarter(name: str) -> None:
-    own = border(name)
+    own = facts(name)
     parts = [picture(Image.fromarray(noise(90, 120))), clip(6, 60, 80)]
     bytes_, numbers = made(own, *parts), ours(own, *parts)
     for pixels, share in (("pixel_values", 8), ("pixel_values_videos", 4)):
@@ -209,7 +209,7 @@ def test_a_draft_is_smaller_and_never_too_small(orientation: int) -> None:
 
 
 def test_a_draft_keeps_the_grid_and_changes_pixels_only_when_asked() -> None:
-    own = border("qwen2_5_vl")
+    own = facts("qwen2_5_vl")
     part = picture(jpeg(1600, 800))
     plain, draft = made(own, part), made(own, part, draft=True)
     assert torch.equal(plain["image_grid_thw"], draft["image_grid_thw"])
@@ -250,6 +250,6 @@ def test_a_processor_that_does_otherwise_is_asked_itself(own: Any) -> None:
 @pytest.mark.parametrize("options", [{"pixels": "uint8"}, {"draft": True}])
 def test_other_families_refuse_by_name(name: str, options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError) as caught:
-        Encoder(facts=border(name), **options)
+        Encoder(facts=facts(name), **options)
     assert families.find(name).title in str(caught.value)
     assert "pixels='model'" in str(caught.value)

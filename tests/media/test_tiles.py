@@ -20,7 +20,7 @@ from lading.family import Geometry
 from lading.media.geometry.tiles import best_resolution, crop_grid, panned_crops, seen_in_crops
 from lading.media.probe import Answer, Probe, image_probe
 from lading.records import Footprint, ImageSize, Size
-from tests.families.targets import TARGETS, border_of
+from tests.families.targets import TARGETS, facts_of
 
 SIDES = st.integers(1, 3000)
 SHOWN_SIDES = st.integers(1, 1600)
@@ -75,10 +75,10 @@ def answer(geometry: Geometry, sizes: list[ImageSize]) -> list[Footprint] | str:
 @example(sizes=[(31, 200)])
 @example(sizes=[(1, 3000), (900, 300)])
 def test_reckoning_equals_asking(target: tuple[str, str], sizes: list[tuple[int, int]]) -> None:
-    border = border_of(target)
-    asked = BLANK[target[1]](border.processor)
+    facts = facts_of(target)
+    asked = BLANK[target[1]](facts.processor)
     shapes = [ImageSize(height=height, width=width) for height, width in sizes]
-    assert answer(border.geometries["image"], shapes) == answer(asked, shapes)
+    assert answer(facts.geometries["image"], shapes) == answer(asked, shapes)
 
 
 @settings(max_examples=300, deadline=None)

@@ -10,13 +10,13 @@ from lading.records import Batch, Encoded, Pack
 @pytest.fixture(scope="module")
 def packs(toy_samples: Samples) -> list[Pack]:
     """Four rows with uneven media: an album of several pictures, one picture, none, a clip."""
-    border = toy_samples.facts
+    facts = toy_samples.facts
     rows = ((25, 26), (0,), (50, 51), (37,))
     made = []
     for number, row in enumerate(rows):
         encoded = [toy_samples.encode(index) for index in row]
         good = [sample for sample in encoded if isinstance(sample, Encoded)]
-        made.append(build_pack(good, fields=border.family.table, three_way=border.three_way, number=number))
+        made.append(build_pack(good, fields=facts.family.table, three_way=facts.three_way, number=number))
     return made
 
 

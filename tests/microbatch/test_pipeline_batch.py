@@ -66,7 +66,9 @@ def test_what_each_rank_passes_to_a_schedule(attention: str, toy_meta: Path) -> 
             assert {"position_ids", "use_cache"} <= later.keys()
             assert ("attention_mask" in later) == (attention == "mask")
             if attention == "varlen":
-                assert int(later["cu_seq_lens_q"][-1]) == 2 * 400, "borders count from the microbatch's own first row"
+                assert int(later["cu_seq_lens_q"][-1]) == 2 * 400, (
+                    "boundaries count from the microbatch's own first row"
+                )
 
 
 def test_an_epoch_that_does_not_come_out_even_ends_with_padding(toy_meta: Path) -> None:

@@ -16,12 +16,12 @@ from lading.records import Encoded, Pack
 
 @pytest.fixture(scope="module")
 def packs(toy_samples: Samples) -> list[Pack]:
-    border = toy_samples.facts
+    facts = toy_samples.facts
     encoded = [toy_samples.encode(index) for index in (0, 1, 25, 50, 51)]
     assert all(isinstance(sample, Encoded) for sample in encoded)
     groups = [encoded[:3], encoded[3:]]
     return [
-        build_pack(group, fields=border.family.table, three_way=border.three_way, number=number)  # type: ignore[arg-type]
+        build_pack(group, fields=facts.family.table, three_way=facts.three_way, number=number)  # type: ignore[arg-type]
         for number, group in enumerate(groups)
     ]
 
@@ -33,8 +33,8 @@ def test_masks_say_the_same_as_a_loop(lengths: list[int], padding: int) -> None:
     for query in range(len(ids)):
         for seen in range(len(ids)):
             assert bool(mask[query, seen]) == (seen <= query and bool(ids[seen] == ids[query]))
-    borders = cumulative_lengths(ids).tolist()
-    assert [b - a for a, b in pairwise(borders)] == lengths + ([padding] if padding else [])
+    boundaries = cumulative_lengths(ids).tolist()
+    assert [b - a for a, b in pairwise(boundaries)] == lengths + ([padding] if padding else [])
 
 
 def test_an_additive_mask_never_adds_to_what_is_seen() -> None:
@@ -43,13 +43,13 @@ def test_an_additive_mask_never_adds_to_what_is_seen() -> None:
 
 
 def test_rows_are_padded_and_media_follow(toy_samples: Samples, packs: list[Pack]) -> None:
-    border = toy_samples.facts
-    batch = collate_packs(packs, fields=border.family.table, pad_token=border.pad_token)
+    facts = toy_samples.facts
+    batch = collate_packs(packs, fields=facts.family.table, pad_token=facts.pad_token)
     ids = batch.tensor("input_ids")
     assert ids.shape == (2, max(pack.length for pack in packs))
     short = min(packs, key=lambda pack: pack.length)
     row = packs.index(short)
-    assert (ids[row, short.length :] == border.pad_token).all()
+    assert (ids[row, short.length :] == facts.pad_token).all()
     assert (batch.tensor("labels")[row, short.length :] == -100).all()
     assert batch.tensor("position_ids").shape == (4, *ids.shape)
     assert batch.tensor("position_ids")[0, row, short.length] == 0, "padding is a document of its own"
@@ -61,8 +61,8 @@ def test_rows_are_padded_and_media_follow(toy_samples: Samples, packs: list[Pack
 
 
 def test_a_pack_alone_is_handed_on_without_a_copy(toy_samples: Samples, packs: list[Pack]) -> None:
-    border = toy_samples.facts
-    batch = collate_packs(packs[:1], fields=border.family.table, pad_token=border.pad_token)
+    facts = toy_samples.facts
+    batch = collate_packs(packs[:1], fields=facts.family.table, pad_token=facts.pad_token)
     assert batch.tensor("input_ids").shape == (1, packs[0].length)
     assert batch.tensor("position_ids").shape == (4, 1, packs[0].length)
     for name, own in packs[0].tensors.items():
@@ -71,11 +71,11 @@ def test_a_pack_alone_is_handed_on_without_a_copy(toy_samples: Samples, packs: l
 
 
 def test_a_fixed_length(toy_samples: Samples, packs: list[Pack]) -> None:
-    border = toy_samples.facts
-    batch = collate_packs(packs, fields=border.family.table, pad_token=border.pad_token, length=1000)
+    facts = toy_samples.facts
+    batch = collate_packs(packs, fields=facts.family.table, pad_token=facts.pad_token, length=1000)
     assert batch.tensor("input_ids").shape[1] == 1000
     with pytest.raises(ConfigError, match="wanted at most 5"):
-        collate_packs(packs, fields=border.family.table, pad_token=border.pad_token, length=5)
+        collate_packs(packs, fields=facts.family.table, pad_token=facts.pad_token, length=5)
 
 
 def test_what_cannot_be_collated_is_said(toy_samples: Samples, packs: list[Pack]) -> None:

@@ -14,12 +14,12 @@ def test_a_pack_needs_a_document(toy_samples: Samples) -> None:
 
 
 def test_an_untrained_document_stands_behind_and_teaches_nothing(toy_samples: Samples) -> None:
-    border = toy_samples.facts
+    facts = toy_samples.facts
     first, second = toy_samples.encode(50), toy_samples.encode(0)
     assert isinstance(first, Encoded)
     assert isinstance(second, Encoded)
-    pack = build_pack([first], fields=border.family.table, three_way=border.three_way)
-    longer = append_untrained(pack, second, fields=border.family.table, three_way=border.three_way)
+    pack = build_pack([first], fields=facts.family.table, three_way=facts.three_way)
+    longer = append_untrained(pack, second, fields=facts.family.table, three_way=facts.three_way)
     tokens = first.document.tokens
     assert longer.length == tokens + second.document.tokens
     assert torch.equal(longer.tensors["labels"][:tokens], pack.tensors["labels"])

@@ -42,7 +42,7 @@ def test_together_as_alone(samples: Samples) -> None:
 
 
 def test_a_length_other_than_the_counted_is_an_error(samples: Samples) -> None:
-    counted = [len(own.ids) for own in samples.outline([1, 2]) if not isinstance(own, Dropped)]
+    counted = [len(own.ids) for own in samples.tokenised([1, 2]) if not isinstance(own, Dropped)]
     assert len(samples.encode_all([1, 2], counted=counted)) == 2
     with pytest.raises(ExactnessError, match=f"{counted[1]} tokens of"):
         samples.encode_all([1, 2], counted=[counted[0], counted[1] + 1])

@@ -39,16 +39,16 @@ talks = st.lists(st.tuples(question, answer), min_size=1, max_size=4).map(lambda
 def test_what_is_left_is_the_longest_shorter_talk_that_fits(
     name: str, talk: list[Turn], unanswered: bool, which: int, less: int
 ) -> None:
-    border = read_processor(load_processor(f"toy:{name}"))
+    facts = read_processor(load_processor(f"toy:{name}"))
     with tempfile.TemporaryDirectory() as folder:
         for file, size in PICTURES.items():
             Image.new("RGB", size, "olive").save(Path(folder) / file)
-        samples = samples_of(border, Path(folder), [*talk, ("user", ("And then?",))] if unanswered else talk)
+        samples = samples_of(facts, Path(folder), [*talk, ("user", ("And then?",))] if unanswered else talk)
         counted = count_lengths(samples)
         if counted.dropped:  # an answer of pictures alone has nothing to learn
             return
         lengths = shorter_lengths(samples, samples.conversation(0)) or [int(counted.tokens[0])]
-        # At the border of a cut, where one token decides; never so wide that nothing must be cut.
+        # At the facts of a cut, where one token decides; never so wide that nothing must be cut.
         limit = min(lengths[which % len(lengths)] - less, int(counted.tokens[0]) - 1)
         expected = longest_fitting(samples, samples.conversation(0), limit)
         cut, table = fit(samples, counted, limit=limit, too_long="truncate")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.doctor import open_patient
+from lading.doctor import open_for_examination
 from lading.errors import ConfigError, CorpusError, LadingError, SkipSample
 from lading.sources import open_corpus
 from lading.sources.corpus import choose
@@ -73,7 +73,7 @@ def test_a_share_of_no_row_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixt
 def test_a_share_beyond_reason_is_refused_by_name(tmp_path: Path, share: dict[str, float]) -> None:
     write(tmp_path / "a.jsonl", 4)
     path = meta(tmp_path, {"a": {"file_name": "a.jsonl", **share}})
-    for look in (open_corpus, open_patient):
+    for look in (open_corpus, open_for_examination):
         with pytest.raises(ConfigError, match="nothing was read") as caught:
             look(path)
         assert next(iter(share)) in str(caught.value)

@@ -15,7 +15,7 @@ from PIL import Image as Pillow
 from lading.encode import Encoder
 from lading.errors import ConfigError
 from lading.lengths import count_lengths
-from lading.loader import Border, Loader, Samples, load_processor, read_processor
+from lading.loader import Loader, ProcessorFacts, Samples, load_processor, read_processor
 from lading.records import Dropped
 from lading.sources import open_corpus
 
@@ -23,7 +23,7 @@ COLOURS = ("red", "green", "blue")
 
 
 @pytest.fixture(scope="module")
-def border() -> Border:
+def facts() -> ProcessorFacts:
     return read_processor(load_processor("toy:qwen2_5_vl"))
 
 
@@ -86,12 +86,12 @@ def open_already(folder: Path) -> Any:
 
 @pytest.mark.parametrize("store", [saved, saved_splits, parquet_file, parquet_folder, in_a_meta_file, open_already])
 def test_the_same_samples_wherever_they_are(
-    tmp_path: Path, border: Border, store: Callable[[Path], Any], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, facts: ProcessorFacts, store: Callable[[Path], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path / "cache"))
     where = store(tmp_path)
     monkeypatch.setattr(Image, "decode_example", _refuse)
-    samples = Samples(corpus=open_corpus(where), encoder=Encoder(facts=border))
+    samples = Samples(corpus=open_corpus(where), encoder=Encoder(facts=facts))
     assert samples.layouts[0].format == "trl"
     assert [samples.conversation(number).media[0].reference for number in range(3)] == [png(own) for own in COLOURS]
     encoded = [samples.encode(number) for number in range(3)]
@@ -102,7 +102,7 @@ def _refuse(*_: Any, **__: Any) -> None:
     raise AssertionError("a picture was decoded early")
 
 
-def test_a_folder_of_pictures(tmp_path: Path, border: Border, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_of_pictures(tmp_path: Path, facts: ProcessorFacts, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "pictures"
     folder.mkdir()
@@ -111,7 +111,7 @@ def test_a_folder_of_pictures(tmp_path: Path, border: Border, monkeypatch: pytes
             (folder / f"{colour}.png").write_bytes(png(colour))
             row = {"file_name": f"{colour}.png", "question": "Which colour?", "answer": colour}
             file.write(json.dumps(row) + "\n")
-    samples = Samples(corpus=open_corpus(folder), encoder=Encoder(facts=border))
+    samples = Samples(corpus=open_corpus(folder), encoder=Encoder(facts=facts))
     assert samples.layouts[0].format == "question_answer"
     assert {Path(samples.conversation(n).media[0].reference).name for n in range(3)} == {  # type: ignore[arg-type]
         f"{colour}.png" for colour in COLOURS
@@ -131,8 +131,8 @@ def test_sounds_as_they_are_stored(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "a.wav", np.zeros(8000, dtype=np.float32), 16000)
     rows = {"audio": [str(tmp_path / "a.wav")], "question": ["What is said?"], "answer": ["Nothing."]}
     Dataset.from_dict(rows).cast_column("audio", Audio()).save_to_disk(tmp_path / "saved")
-    border = read_processor(load_processor("toy:qwen3_omni"))
-    samples = Samples(corpus=open_corpus(tmp_path / "saved"), encoder=Encoder(facts=border))
+    facts = read_processor(load_processor("toy:qwen3_omni"))
+    samples = Samples(corpus=open_corpus(tmp_path / "saved"), encoder=Encoder(facts=facts))
     assert samples.conversation(0).media[0].kind == "audio"
     assert count_lengths(samples).audios.tolist() == [1]
 

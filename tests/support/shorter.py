@@ -10,7 +10,7 @@ from typing import Any
 
 from lading.encode import Encoder
 from lading.errors import SkipSample
-from lading.loader import Border, Samples
+from lading.loader import ProcessorFacts, Samples
 from lading.records import Conversation, Encoded, MediaPart, Message, TextPart
 from lading.sources import open_corpus
 
@@ -18,9 +18,9 @@ Turn = tuple[str, Sequence[str | dict[str, str]]]
 """A role, and what it says: text, or a typed part with a file name."""
 
 
-def samples_of(border: Border, folder: Path, *talks: Sequence[Turn]) -> Samples:
+def samples_of(facts: ProcessorFacts, folder: Path, *talks: Sequence[Turn]) -> Samples:
     """A corpus of these talks."""
-    return Samples(corpus=open_corpus(write_talks(folder, *talks)), encoder=Encoder(facts=border))
+    return Samples(corpus=open_corpus(write_talks(folder, *talks)), encoder=Encoder(facts=facts))
 
 
 def write_talks(folder: Path, *talks: Sequence[Turn]) -> Path:

@@ -151,11 +151,11 @@ def test_markers_are_trusted_only_where_they_say_what_lining_up_says(
     turns: list[tuple[str, str]], before: int, cut: int
 ) -> None:
     own = toy.processor("qwen2_5_vl")
-    border = read_processor(own)
+    facts = read_processor(own)
     talk = [turn(role, text) for pair in turns for role, text in zip(("user", "assistant"), pair, strict=True)]
     (conversation,) = conversations_of([{"conversation": talk}])
-    text, said = border.tokeniser.rendered(conversation)
-    (whole,) = border.tokeniser.encode_texts([text])
+    text, said = facts.tokeniser.rendered(conversation)
+    (whole,) = facts.tokeniser.encode_texts([text])
     end = len(whole.ids) - cut
     ids = np.concatenate([np.full(before, own.tokenizer.pad_token_id), whole.ids[:end]])
     expected = np.full(len(ids), -100)
@@ -167,11 +167,11 @@ def test_markers_are_trusted_only_where_they_say_what_lining_up_says(
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_plain_conversation_is_not_tokenised_again(name: str) -> None:
-    border = read_processor(processor(name))
+    facts = read_processor(processor(name))
     (conversation,) = conversations_of(examples()[1:2])
-    text, said = border.tokeniser.rendered(conversation)
-    (own,) = border.tokeniser.encode_texts([text])
-    spans = label_search._matching_spans(own.ids, text, said, border)
+    text, said = facts.tokeniser.rendered(conversation)
+    (own,) = facts.tokeniser.encode_texts([text])
+    spans = label_search._matching_spans(own.ids, text, said, facts)
     # SmolVLM's `Assistant:` is made of tokens like any other, so that its markers prove nothing.
     assert spans == (None if name == "smolvlm" else [own.token_span(*span) for span in said])
 

@@ -170,12 +170,12 @@ def test_every_input_of_every_family_is_in_the_table(name: str) -> None:
 @pytest.mark.parametrize("name", toy.recipes())
 def test_batches_of_documents_need_no_counts(name: str, pieces: int, toy_meta: Path) -> None:
     samples = Samples(corpus=open_corpus(toy_meta), encoder=Encoder.of(toy.processor(name)))
-    fields, border = samples.facts.family.table, samples.facts
+    fields, facts = samples.facts.family.table, samples.facts
     packs = []
     for number, row in enumerate(((25, 26), (0,), (50, 51), (1, 52))):
         good = [sample for index in row if isinstance(sample := samples.encode(index), Encoded)]
-        packs.append(build_pack(good, fields=fields, three_way=border.three_way, number=number))
-    batch = collate_packs(packs, fields=fields, pad_token=border.pad_token)
+        packs.append(build_pack(good, fields=fields, three_way=facts.three_way, number=number))
+    batch = collate_packs(packs, fields=fields, pad_token=facts.pad_token)
     parts = cut_batch(batch, pieces)
     moved = prepare_vlm_media_for_pp(batch, 4, pieces)
     assert not MEDIA.keys() & moved.keys()
@@ -239,10 +239,10 @@ class TestBadInput:
         assert batch == before, "what was refused is left as it was"
 
     def test_documents_that_do_not_fit_their_tensors(self, toy_samples: Samples) -> None:
-        border, sample = toy_samples.facts, toy_samples.encode(0)
+        facts, sample = toy_samples.facts, toy_samples.encode(0)
         assert isinstance(sample, Encoded)
         inputs = {"input_ids": self.IDS[:1], "image_grid_thw": torch.zeros(3, 3)}
-        batch = Batch(inputs=inputs, rows=((sample.document,),), fields=border.family.table)
+        batch = Batch(inputs=inputs, rows=((sample.document,),), fields=facts.family.table)
         with pytest.raises(ExactnessError, match="found 3 rows of 'image_grid_thw'; wanted 1"):
             cut_batch(batch, 1)
 

@@ -145,11 +145,11 @@ def test_exact_lengths_fill_packs_as_planned(wrapper: PreTokenizedDatasetWrapper
         encoded = [wrapper.encoded(index) for index in members]
         shifted = [_shift_sample(as_inputs(one)) for one in encoded]
         assert documents(pack) == [one["input_ids"].tolist() for one in shifted]
-        borders = np.cumsum([len(one["input_ids"]) for one in shifted])[:-1].tolist()
-        pieces = torch.tensor_split(pack["labels"], borders)
+        boundaries = np.cumsum([len(one["input_ids"]) for one in shifted])[:-1].tolist()
+        pieces = torch.tensor_split(pack["labels"], boundaries)
         assert all(torch.equal(piece, one["labels"]) for piece, one in zip(pieces, shifted, strict=True))
         # Three-way positions without a model to ask: the family knows them.
-        for piece, one in zip(torch.tensor_split(pack["position_ids"], borders, dim=-1), encoded, strict=True):
+        for piece, one in zip(torch.tensor_split(pack["position_ids"], boundaries, dim=-1), encoded, strict=True):
             own = document_positions(one.document, wrapper.encoder.facts.three_way)[1:]
             assert torch.equal(piece, own[:, : piece.shape[-1]])
         media = {name: tensor for name, tensor in pack.items() if name in MEDIA_KEYS}
@@ -239,15 +239,15 @@ def test_a_packed_document_is_seen_as_if_it_were_alone(wrapper: PreTokenizedData
 
 @pytest.mark.parametrize("family", toy.recipes())
 def test_media_of_every_family_are_joined_by_its_table(family: str, toy_meta: Path) -> None:
-    border = read_processor(toy.processor(family))
-    samples = Samples(corpus=open_corpus(toy_meta), encoder=Encoder(facts=border))
+    facts = read_processor(toy.processor(family))
+    samples = Samples(corpus=open_corpus(toy_meta), encoder=Encoder(facts=facts))
     encoded = [one for one in map(samples.encode, (0, 50, 26, 5, 27)) if isinstance(one, Encoded)]
     assert sum(bool(one.document.media) for one in encoded) > 1
-    shifted = [_shift_sample(as_inputs(one), media_tokens=border.tokeniser.pads) for one in encoded]
-    for fields in (border.family.table, None):
+    shifted = [_shift_sample(as_inputs(one), media_tokens=facts.tokeniser.pads) for one in encoded]
+    for fields in (facts.family.table, None):
         pack = _build_packed_vlm_sample(shifted, 10_000, 0, fields=fields)
         media = {name: tensor for name, tensor in pack.items() if name in MEDIA_KEYS}
-        back = split(media, [one.document for one in encoded], border.family.table)
+        back = split(media, [one.document for one in encoded], facts.family.table)
         for piece, one in zip(back, encoded, strict=True):
             assert all(torch.equal(tensor, one.tensors[name]) for name, tensor in piece.items())
             assert set(piece) == set(one.tensors) & set(MEDIA_KEYS)

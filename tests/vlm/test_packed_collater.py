@@ -21,11 +21,11 @@ from lading.vlm.collate_fns import neat_packed_vlm_collater
 @pytest.fixture(scope="module")
 def packs(toy_samples: Samples) -> list[dict[str, Any]]:
     """Packs as dictionaries, the way `PackedDatasetWrapper` gives them."""
-    border = toy_samples.facts
+    facts = toy_samples.facts
     made = []
     for group in ((0, 25, 50), (51, 1)):
         encoded = [sample for sample in map(toy_samples.encode, group) if isinstance(sample, Encoded)]
-        pack = build_pack(encoded, fields=border.family.table, three_way=border.three_way)
+        pack = build_pack(encoded, fields=facts.family.table, three_way=facts.three_way)
         tensors = dict(pack.tensors)
         tensors["attention_mask"] = tensors.pop("document_ids")
         tensors["position_ids"] = tensors["position_ids"][1:]
@@ -191,19 +191,19 @@ def test_a_model_whose_layers_differ_gets_a_mask_for_each() -> None:
     from lading.loader import read_processor
     from tests.families.test_contract import _talks
 
-    border = read_processor(toy.processor("gemma3"))
-    encoder = Encoder(facts=border)
-    encoded = [encoder.encode(talk) for talk in _talks(border)]
+    facts = read_processor(toy.processor("gemma3"))
+    encoder = Encoder(facts=facts)
+    encoded = [encoder.encode(talk) for talk in _talks(facts)]
     model = toy.model("gemma3").eval()
 
     def pack(members: list[Encoded]) -> dict[str, Any]:
-        tensors = dict(build_pack(members, fields=border.family.table).tensors)
+        tensors = dict(build_pack(members, fields=facts.family.table).tensors)
         tensors["attention_mask"] = tensors.pop("document_ids")
         return tensors
 
     with pytest.raises(ConfigError, match="Gemma 3 without layers"):
         neat_packed_vlm_collater([pack(encoded)])
-    layers = read_layers(border.family, model.config, "mask")
+    layers = read_layers(facts.family, model.config, "mask")
     together = neat_packed_vlm_collater([pack(encoded)], layers=layers)
     with torch.no_grad():
         logits = model(**together, use_cache=False).logits[0]

@@ -92,13 +92,13 @@ def test_samples_that_cannot_be_used_are_left_out(tmp_path: Path) -> None:
 @given(data=st.data())
 def test_media_are_estimated_as_the_processor_counts_them(family: str, data: st.DataObject) -> None:
     processor = toy.processor(family)
-    border = read_processor(processor)
+    facts = read_processor(processor)
     sampler = LengthGroupedSampler(talks(1), processor=processor)
     height, width, frames = (data.draw(st.integers(32, 400)) for _ in range(3))
     fps = data.draw(st.sampled_from([8.0, 24.0, 30.0]))
-    picture = border.geometries["image"].footprints([ImageSize(height=height, width=width)])[0]
+    picture = facts.geometries["image"].footprints([ImageSize(height=height, width=width)])[0]
     assert sampler._estimate_image_tokens([height, width]) == sum(picture.runs)
-    clip = border.geometries["video"].footprints([VideoSize(frames=frames, height=height, width=width, fps=fps)])[0]
+    clip = facts.geometries["video"].footprints([VideoSize(frames=frames, height=height, width=width, fps=fps)])[0]
     guessed = sampler._estimate_video_tokens([frames, height, width, fps, frames / fps])
     # Which frames a clip has left is rounded in several ways; one temporal patch more or less is a good guess.
     assert abs(guessed - sum(clip.runs)) <= 2 * sum(clip.runs) / clip.grid[0]
@@ -214,9 +214,9 @@ def test_two_ranks_with_unequal_shares_keep_in_step(tmp_path: Path) -> None:
             assert set(order) == set(range(len(share))), "nothing is lost"
         # Quantiles of the shares stand side by side: the order falls, but for the one place where it begins again.
         falls = [[share[i] for i in rank["epochs"][epoch]] for rank, share in zip(ranks, SHARES, strict=True)]
-        borders = [[at for at in range(1, 11) if sizes[at] > sizes[at - 1]] for sizes in falls]
-        assert borders[0] == borders[1], "every rank begins at the same place"
-        begins.append(tuple(borders[0]))
+        boundaries = [[at for at in range(1, 11) if sizes[at] > sizes[at - 1]] for sizes in falls]
+        assert boundaries[0] == boundaries[1], "every rank begins at the same place"
+        begins.append(tuple(boundaries[0]))
     assert len(set(begins)) > 1
     assert ranks[0]["repeated"] == []
     assert len(ranks[1]["repeated"]) == 11 - 7

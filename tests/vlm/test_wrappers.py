@@ -177,7 +177,7 @@ def test_an_epoch_has_a_ledger_of_its_own() -> None:
 
 def test_the_journal_leaves_no_file_behind() -> None:
     wrapped = RobustDatasetWrapper(Numbers(), ledger=ledger())
-    path = wrapped.journal.path
+    path = wrapped.log.path
     assert path is not None
     assert path.is_file()
     _remove(path, owner=os.getpid() + 1)

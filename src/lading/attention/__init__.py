@@ -1,10 +1,10 @@
-"""Attention that sees documents and windows by their borders, on torch's own kernels: no mask, and no flash-attn.
+"""Attention that sees documents and windows by their boundaries, on torch's own kernels: no mask, and no flash-attn.
 
     use_varlen(model)           the language model, and a vision tower that can, attend document by document
     align_feed_forward(model)   feed-forwards of odd width use a GPU's fast kernels
 
 segments  attention over the pieces of one long row, by torch's `varlen_attn` or, where that does not fit, one by one
-borders   what transformers would make a mask of → where documents begin
+boundaries   what transformers would make a mask of → where documents begin
 varlen    the function transformers calls
 register  its name among transformers' attention implementations, and the choice of it for a model
 """

@@ -1,7 +1,8 @@
 """The name of our attention among transformers' implementations, and the choice of it for a model.
 
 Two names stand for the one function. A vision tower of the Qwen-VL line makes one call for each window, hundreds of
-small ones, unless the name of its implementation has "flash" in it: then it hands over all windows with their borders.
+small ones, unless the name of its implementation has "flash" in it: then it hands over all windows with their
+boundaries.
 A name that begins with `flash_attention_` would have transformers look for the flash-attn package; one that only ends
 in "flash", set for a part of a model and not for the whole, does not.
 """
@@ -11,10 +12,10 @@ from __future__ import annotations
 import inspect
 from typing import Any, Final
 
-from lading.attention.borders import borders_or_mask
+from lading.attention.boundaries import boundaries_or_mask
 from lading.attention.varlen import varlen_attention
 from lading.errors import ConfigError
-from lading.fields import BORDERS, LONGEST
+from lading.fields import BOUNDARIES, LONGEST
 
 LANGUAGE: Final = "lading_varlen"
 TOWER: Final = "lading_varlen_flash"
@@ -24,8 +25,8 @@ def use_varlen(model: Any) -> dict[str, str]:
     """Let a transformers model attend document by document, and its vision tower window by window, without a mask.
 
     Returns what was set, by the part of the model's configuration ("" for the model itself). It fits batches of every
-    kind: borders are taken from the batch (`attention="varlen"`), else found from its positions or its mask of ones and
-    zeros; what borders cannot say (a dense mask, pictures seen both ways) is computed as `sdpa` does.
+    kind: boundaries are taken from the batch (`attention="varlen"`), else found from its positions or its mask of ones
+    and zeros; what boundaries cannot say (a dense mask, pictures seen both ways) is computed as `sdpa` does.
 
     >>> from lading import toy
     >>> use_varlen(toy.model("qwen2_5_vl"))
@@ -33,7 +34,9 @@ def use_varlen(model: Any) -> dict[str, str]:
     """
     _register()
     language, parts = model.config.get_text_config(), _parts(model)
-    chosen = {key: TOWER for key, (config, tower) in parts.items() if config is not language and _takes_borders(tower)}
+    chosen = {
+        key: TOWER for key, (config, tower) in parts.items() if config is not language and _takes_boundaries(tower)
+    }
     chosen[next((key for key, (config, _) in parts.items() if config is language), "")] = LANGUAGE
     model.set_attn_implementation(chosen)
     if language._attn_implementation != LANGUAGE:
@@ -53,7 +56,7 @@ def _register() -> None:
 
     for name in (LANGUAGE, TOWER):
         AttentionInterface.register(name, varlen_attention)
-        AttentionMaskInterface.register(name, borders_or_mask)
+        AttentionMaskInterface.register(name, boundaries_or_mask)
 
 
 def _parts(model: Any) -> dict[str, tuple[Any, list[Any]]]:
@@ -69,14 +72,14 @@ def _parts(model: Any) -> dict[str, tuple[Any, list[Any]]]:
     }
 
 
-def _takes_borders(tower: list[Any]) -> bool:
-    """Whether the attention of a tower is given borders; one that is given batches of equal pictures has no need."""
+def _takes_boundaries(tower: list[Any]) -> bool:
+    """Whether the attention of a tower is given boundaries; one that is given batches of equal pictures has no need."""
     return any(
         "cu_seqlens" in inspect.signature(module.forward).parameters for part in tower for module in part.modules()
     )
 
 
 def _without_documents(module: Any, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Some models pass what they do not know on to every part; a tower has borders of its own by those names."""
+    """Some models pass what they do not know on to every part; a tower has boundaries of its own by those names."""
     del module
-    return values, {name: value for name, value in named.items() if name not in (*BORDERS, *LONGEST)}
+    return values, {name: value for name, value in named.items() if name not in (*BOUNDARIES, *LONGEST)}

@@ -1,8 +1,8 @@
 """Attention within the pieces of one long row: by torch's variable-length kernel, or one by one where it does not fit.
 
 >>> row, looking = torch.randn(5, 2, 8), Looking()
->>> together = attend(row, row, row, borders=torch.tensor([0, 3, 5]), longest=3, looking=looking)
->>> alone = attend(row[3:], row[3:], row[3:], borders=torch.tensor([0, 2]), longest=2, looking=looking)
+>>> together = attend(row, row, row, boundaries=torch.tensor([0, 3, 5]), longest=3, looking=looking)
+>>> alone = attend(row[3:], row[3:], row[3:], boundaries=torch.tensor([0, 2]), longest=2, looking=looking)
 >>> torch.equal(together[3:], alone)
 True
 """
@@ -40,18 +40,18 @@ class Looking:
     dropout: float = 0.0
 
 
-def attend(query: Tensor, key: Tensor, value: Tensor, *, borders: Tensor, longest: int, looking: Looking) -> Tensor:
+def attend(query: Tensor, key: Tensor, value: Tensor, *, boundaries: Tensor, longest: int, looking: Looking) -> Tensor:
     """[T, H, D] queries, [T, K, D] keys and values of as many or fewer heads → [T, H, D].
 
-    `borders` [N + 1] is where the pieces begin, and the end; none is longer than `longest`.
+    `boundaries` [N + 1] is where the pieces begin, and the end; none is longer than `longest`.
     """
     kernel = _kernel()
     if kernel is None or not _fits(query, looking):
-        return _one_by_one(query, key, value, borders, looking)
+        return _one_by_one(query, key, value, boundaries, looking)
     tensors, options = kernel_call(query, key, value, looking)
-    borders = borders.to(device=query.device, dtype=torch.int32)
-    # The very same borders twice: that is how some of its backends know that queries and keys are of one length.
-    seen: Tensor = kernel(*tensors, borders, borders, longest, longest, **options)
+    boundaries = boundaries.to(device=query.device, dtype=torch.int32)
+    # The very same boundaries twice: that is how some of its backends know that queries and keys are of one length.
+    seen: Tensor = kernel(*tensors, boundaries, boundaries, longest, longest, **options)
     return seen[..., : value.shape[-1]]
 
 
@@ -108,8 +108,8 @@ def kernel_call(
     return (query, key, pad(value, (0, query.shape[-1] - value.shape[-1]))), options
 
 
-def _one_by_one(query: Tensor, key: Tensor, value: Tensor, borders: Tensor, looking: Looking) -> Tensor:
-    sizes = [size for size in borders.diff().tolist() if size]
+def _one_by_one(query: Tensor, key: Tensor, value: Tensor, boundaries: Tensor, looking: Looking) -> Tensor:
+    sizes = [size for size in boundaries.diff().tolist() if size]
     pieces = []
     for queries, keys, values in zip(*(cut(tensor, sizes) for tensor in (query, key, value)), strict=True):
         mask = _window_mask(queries.shape[0], looking, query.device)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lading.attention.borders import row_borders
+from lading.attention.boundaries import row_boundaries
 from lading.attention.segments import Looking, attend
 from lading.errors import ConfigError
 
@@ -31,21 +31,21 @@ def varlen_attention(
 ) -> tuple[Tensor, None]:
     """[B, H, S, D] queries, keys and values → [B, S, H, D].
 
-    Who sees whom is said by the first of these that is there: a dense mask [B, 1, S, S]; borders that the batch or the
-    vision tower hands over (`cu_seq_lens_q`, over all rows laid end to end); borders in place of a mask, as
-    `borders_or_mask` makes them; else the rows are one document each.
+    Who sees whom is said by the first of these that is there: a dense mask [B, 1, S, S]; boundaries that the batch or
+    the vision tower hands over (`cu_seq_lens_q`, over all rows laid end to end); boundaries in place of a mask, as
+    `boundaries_or_mask` makes them; else the rows are one document each.
     """
-    borders, longest = cu_seq_lens_q, max_length_q
-    by_borders = attention_mask is None or attention_mask.ndim == 1
-    if borders is None and by_borders:
-        borders = attention_mask
+    boundaries, longest = cu_seq_lens_q, max_length_q
+    by_boundaries = attention_mask is None or attention_mask.ndim == 1
+    if boundaries is None and by_boundaries:
+        boundaries = attention_mask
     rows, heads, length, _ = query.shape
-    if not by_borders or (borders is None and (sliding_window is None or sliding_window >= length)):
+    if not by_boundaries or (boundaries is None and (sliding_window is None or sliding_window >= length)):
         named = {"dropout": dropout, "scaling": scaling, "is_causal": is_causal, **rest}
         return _as_sdpa(module, query, key, value, attention_mask, **named)
     _refuse(module, rest, length=length, seen=key.shape[2])
-    if borders is None:
-        borders = row_borders(rows, length, query.device)
+    if boundaries is None:
+        boundaries = row_boundaries(rows, length, query.device)
     looking = Looking(
         causal=module.is_causal if is_causal is None else is_causal,
         scale=scaling,
@@ -55,7 +55,7 @@ def varlen_attention(
     # No document is longer than its row; more than it needs costs the kernel nothing but empty blocks.
     longest = length if longest is None else int(longest)
     tensors = (_laid_out(tensor) for tensor in (query, key, value))
-    return attend(*tensors, borders=borders, longest=longest, looking=looking).view(rows, length, heads, -1), None
+    return attend(*tensors, boundaries=boundaries, longest=longest, looking=looking).view(rows, length, heads, -1), None
 
 
 def _as_sdpa(*values: Any, **named: Any) -> tuple[Tensor, None]:
@@ -80,7 +80,7 @@ def _refuse(module: Any, rest: dict[str, Any], *, length: int, seen: int) -> Non
     if asked:
         raise ConfigError(
             found=f"{type(module).__name__}, which asks its attention for {', '.join(asked)}",
-            wanted="tokens that look at each other within borders, and nothing else",
+            wanted="tokens that look at each other within boundaries, and nothing else",
             consequence="leave it on sdpa or eager, with attention='positions' or 'mask'",
             where="lading.attention",
         )

@@ -45,9 +45,9 @@ def demo(
     loader.ledger.check()
     loader.ledger.save(out / "ledger.json")
     stats = plan_stats(spread, loader.lengths)
-    books: dict[str, Any] = {"lengths": loader.lengths, "plan": spread, "ledger": loader.ledger}
-    shown = report.gather(loader.samples, **books)
-    report.write(out / "report.html", stats=stats, shown=shown, losses=losses, title="lading demo", **books)
+    tables: dict[str, Any] = {"lengths": loader.lengths, "plan": spread, "ledger": loader.ledger}
+    shown = report.gather(loader.samples, **tables)
+    report.write(out / "report.html", stats=stats, shown=shown, losses=losses, title="lading demo", **tables)
     (out / "losses.json").write_text(json.dumps(losses) + "\n", encoding="utf-8")
     summary: dict[str, Any] = {
         **asdict(stats),

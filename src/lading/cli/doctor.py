@@ -69,19 +69,19 @@ def doctor(
     with task("starting"):
         from lading.doctor import examine, write_clean
         from lading.doctor.clean import check_copy
-        from lading.doctor.opening import open_patient
+        from lading.doctor.opening import open_for_examination
 
-    patient = open_patient(
+    examined = open_for_examination(
         meta, dataset or None, format=format_name, media_dir=media_dir, media_roots=media_roots or None
     )
     if fix is not None:
-        check_copy(patient, fix)
+        check_copy(examined, fix)
         check_writable(fix)
     if not as_json:
-        print_formats(patient.corpus, patient.layouts)
-    with task("looking", len(patient)) as progress:
+        print_formats(examined.corpus, examined.layouts)
+    with task("looking", len(examined)) as progress:
         found = examine(
-            patient,
+            examined,
             processor,
             family=family,
             pack_size=pack_size,
@@ -93,7 +93,7 @@ def doctor(
     try:
         copy = write_clean(found, fix, strict=strict) if fix is not None else None
     finally:
-        # What was found is told though no copy can be written.
+        # What was found is shown though no copy can be written.
         _tell(found, copy, as_json=as_json)
     if found.fails(strict=strict):
         raise typer.Exit(1)
@@ -105,9 +105,9 @@ def _tell(found: Findings, copy: Cleaned | None, *, as_json: bool) -> None:
         console.print(_summary(found, copy))
         return
     fixed = {name: str(value) for name, value in asdict(copy).items()} if copy is not None else None
-    patient = found.patient
-    told: dict[str, Any] = {"formats": formats(patient.corpus, patient.layouts), **found.to_dict(), "fixed": fixed}
-    print_json(told)
+    examined = found.examined
+    shown: dict[str, Any] = {"formats": formats(examined.corpus, examined.layouts), **found.to_dict(), "fixed": fixed}
+    print_json(shown)
 
 
 def _print_kinds(found: Findings) -> None:

@@ -110,25 +110,25 @@ class _Look:
 
     shown: Gathered
     stats: PlanStats
-    books: Mapping[str, Any]
+    tables: Mapping[str, Any]
     """Lengths, plan, ledger and findings."""
     found: Findings | None
 
     def write(self, page: Path, title: str) -> int:
         from lading import report
 
-        return report.write(page, stats=self.stats, shown=self.shown, title=title, **self.books)
+        return report.write(page, stats=self.stats, shown=self.shown, title=title, **self.tables)
 
     def summary(self) -> dict[str, Any]:
         findings = {"findings": dict(self.found.counts)} if self.found is not None else {}
         numbers = {"family": self.shown.family, "shown": len(self.shown.samples), **asdict(self.stats)}
-        return {**numbers, "ledger": self.books["ledger"].total(), **findings}
+        return {**numbers, "ledger": self.tables["ledger"].total(), **findings}
 
     def print(self, *, terminal: bool) -> None:
         from lading import report
 
-        told = {name: self.books[name] for name in ("lengths", "ledger", "findings")}
-        for part in report.terminal(self.shown, **told) if terminal else (plan_table(self.stats),):
+        shown = {name: self.tables[name] for name in ("lengths", "ledger", "findings")}
+        for part in report.terminal(self.shown, **shown) if terminal else (plan_table(self.stats),):
             console.print(part)
         if self.found is not None:
             kinds = ", ".join(f"{kind} {count:,}" for kind, count in self.found.counts.items())
@@ -137,30 +137,30 @@ class _Look:
 
 def _look(meta: Path, planning: Planning, config: LoaderConfig, *, limit: int, examined: bool) -> _Look:
     from lading import report
-    from lading.loader.accounts import open_books
+    from lading.loader.accounts import open_ledger
     from lading.plan import plan_stats
 
     plan, lengths = planning.plan(config, config.epoch), planning.lengths
     found = _examine(meta, planning, config) if examined else None
-    findings = _told(found) if found is not None else ()
-    ledger = open_books(planning.samples, lengths, plan)
-    books: dict[str, Any] = {"lengths": lengths, "plan": plan, "ledger": ledger, "findings": findings}
+    findings = _listed(found) if found is not None else ()
+    ledger = open_ledger(planning.samples, lengths, plan)
+    tables: dict[str, Any] = {"lengths": lengths, "plan": plan, "ledger": ledger, "findings": findings}
     with task("looking", min(limit, len(lengths))) as progress:
-        shown = report.gather(planning.samples, **books, limit=limit, progress=progress)
-    return _Look(shown=shown, stats=plan_stats(plan, lengths), books=books, found=found)
+        shown = report.gather(planning.samples, **tables, limit=limit, progress=progress)
+    return _Look(shown=shown, stats=plan_stats(plan, lengths), tables=tables, found=found)
 
 
 def _examine(meta: Path, planning: Planning, config: LoaderConfig) -> Findings:
     from lading.doctor import examine
-    from lading.doctor.opening import patient_of
+    from lading.doctor.opening import examined_corpus
 
-    patient = patient_of(meta, planning.samples.corpus, planning.samples.layouts)
-    with task("examining", len(patient)) as progress:
+    opened = examined_corpus(meta, planning.samples.corpus, planning.samples.layouts)
+    with task("examining", len(opened)) as progress:
         options: dict[str, Any] = {"pack_size": config.pack_size, "workers": own_cores(), "progress": progress}
-        return examine(patient, planning.samples.facts, **options)
+        return examine(opened, planning.samples.facts, **options)
 
 
-def _told(found: Findings) -> tuple[Finding, ...]:
+def _listed(found: Findings) -> tuple[Finding, ...]:
     """For every sample what was found in its row; then what no sample shows."""
     of_samples = (finding for own in found.by_sample().values() for finding in own)
     return (*of_samples, *(finding for finding in found.findings if finding.key is None))

@@ -62,7 +62,7 @@ def plan(
     """Count a corpus exactly and plan its packs, without decoding a pixel."""
     with task("starting"):
         from lading.loader import LoaderConfig
-        from lading.loader.accounts import open_books
+        from lading.loader.accounts import open_ledger
         from lading.plan import plan_stats
         from lading.plan.file import save_plan
 
@@ -84,28 +84,28 @@ def plan(
     samples = planning.samples
     table, made = planning.lengths, planning.plan(config, config.epoch)
     with task("accounting"):
-        books, stats = open_books(samples, table, made), plan_stats(made, table)
+        accounts, stats = open_ledger(samples, table, made), plan_stats(made, table)
     if out is not None:
         with task(f"writing {out.name}"):
             save_plan(made, out)
     if ledger is not None:
-        books.save(ledger)
+        accounts.save(ledger)
     if as_json:
         print_json({"family": samples.facts.family.name, "formats": formats(corpus, samples.layouts), **asdict(stats)})
     else:
-        _print_by_name(books)
+        _print_by_name(accounts)
         console.print(plan_table(stats, seconds=took()))
     if not stats.packs:
         say_nothing_is_left()
         raise typer.Exit(1)
 
 
-def _print_by_name(books: Ledger) -> None:
+def _print_by_name(accounts: Ledger) -> None:
     lines = [
-        *(f"dropped {entry['where']}: {entry['detail']}" for entry in books.entries()),
+        *(f"dropped {entry['where']}: {entry['detail']}" for entry in accounts.entries()),
         *(
             f"truncated {entry['where']}: kept {entry['kept']} of {entry['tokens']} tokens"
-            for entry in books.truncations()
+            for entry in accounts.truncations()
         ),
     ]
     for line in lines[:SHOWN]:

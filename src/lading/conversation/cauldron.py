@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from lading.conversation.layout import Layout
-from lading.conversation.turns import Manners, as_list, read_turns
+from lading.conversation.turns import TurnFormat, as_list, read_turns
 from lading.errors import Reason, SkipSample
 from lading.records import Conversation, Row
 
 COLUMN = "texts"
 SIDES = ("user", "assistant")
-MANNERS = Manners(unplaced_first=True)
+MANNERS = TurnFormat(unplaced_first=True)
 
 
 def lacks(row: Mapping[str, Any], layout: Layout) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ def read(row: Row, layout: Layout) -> Conversation:
         raise SkipSample(Reason.BAD_ROW, found=f"columns {columns}", wanted=missing[0], where=row.key.where)
     pairs = _pairs(row.value, layout.column(COLUMN))
     messages = [{"role": side, "content": pair[side]} for pair in pairs for side in SIDES]
-    return read_turns(row, layout.untagged, messages=messages, manners=MANNERS)
+    return read_turns(row, layout.untagged, messages=messages, turn_format=MANNERS)
 
 
 def _pairs(row: Mapping[str, Any], column: str) -> list[Mapping[str, Any]]:

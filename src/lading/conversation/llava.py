@@ -15,11 +15,11 @@ from typing import Any
 
 from lading.conversation.layout import Layout
 from lading.conversation.sharegpt import in_singular
-from lading.conversation.turns import MARKS, WITH_BREAKS, Manners, read_turns
+from lading.conversation.turns import MARKS, WITH_BREAKS, TurnFormat, read_turns
 from lading.records import Conversation, Row
 
-PICTURES = Manners(marks=WITH_BREAKS)
-CLIPS = Manners(marks=WITH_BREAKS, kinds={**MARKS, "<image>": "video"})
+PICTURES = TurnFormat(marks=WITH_BREAKS)
+CLIPS = TurnFormat(marks=WITH_BREAKS, kinds={**MARKS, "<image>": "video"})
 
 
 def signs(row: Mapping[str, Any], layout: Layout) -> bool:
@@ -43,4 +43,4 @@ def read(row: Row, layout: Layout) -> Conversation:
     """
     value = row.value
     clips_alone = bool(layout.media(value, "video")) and not layout.media(value, "image")
-    return read_turns(row, layout, manners=CLIPS if clips_alone else PICTURES)
+    return read_turns(row, layout, turn_format=CLIPS if clips_alone else PICTURES)

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from lading.conversation.layout import Layout
-from lading.conversation.turns import Manners, as_list, read_turns
+from lading.conversation.turns import TurnFormat, as_list, read_turns
 from lading.errors import Reason, SkipSample
 from lading.records import Conversation, Row
 
-MANNERS = Manners(unplaced_first=True)
+MANNERS = TurnFormat(unplaced_first=True)
 ROLES = {"prompt": "user", "completion": "assistant"}
 
 
@@ -36,7 +36,7 @@ def read(row: Row, layout: Layout) -> Conversation:
     columns = {layout.column(side): role for side, role in ROLES.items()}
     messages = [message for column, role in columns.items() for message in _messages(row, column, role)]
     written = all(isinstance(row.value.get(column), str) for column in columns)
-    return read_turns(row, layout.untagged if written else layout, messages=messages, manners=MANNERS)
+    return read_turns(row, layout.untagged if written else layout, messages=messages, turn_format=MANNERS)
 
 
 def answers_in_prompt(row: Mapping[str, Any], layout: Layout) -> bool:

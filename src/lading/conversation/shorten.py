@@ -1,6 +1,6 @@
 """Where a conversation that is too long may end.
 
-Behind a whole answer, or, inside an answer that shows media, at the border of one of them:
+Behind a whole answer, or, inside an answer that shows media, at the facts of one of them:
 
     user: Who is this?  assistant: A cat.  user: And this?  assistant: A dog, [picture] a fox.
                                          ^                                ^          ^

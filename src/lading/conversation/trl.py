@@ -17,11 +17,11 @@ from typing import Any
 from lading.conversation.layout import Layout
 from lading.conversation.openai import bare_media
 from lading.conversation.sharegpt import contents, marked
-from lading.conversation.turns import Manners, as_list, read_turns
+from lading.conversation.turns import TurnFormat, as_list, read_turns
 from lading.fields import MEDIA_KINDS
 from lading.records import Conversation, Row
 
-MANNERS = Manners(unplaced_first=True)
+MANNERS = TurnFormat(unplaced_first=True)
 
 
 def signs(row: Mapping[str, Any], layout: Layout) -> bool:
@@ -41,4 +41,4 @@ def signs(row: Mapping[str, Any], layout: Layout) -> bool:
 
 def read(row: Row, layout: Layout) -> Conversation:
     """The conversation a row holds."""
-    return read_turns(row, layout, manners=MANNERS)
+    return read_turns(row, layout, turn_format=MANNERS)

@@ -25,7 +25,7 @@ WITH_BREAKS = re.compile("\n?(" + "|".join(MARKS) + ")\n?")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Manners:
+class TurnFormat:
     """What formats do differently with the same messages."""
 
     marks: re.Pattern[str] = ALONE
@@ -36,10 +36,10 @@ class Manners:
     """Whether media that nothing in the text speaks of go before the first user's words, all of them."""
 
 
-USUAL = Manners()
+USUAL = TurnFormat()
 
 
-def read_turns(row: Row, layout: Layout, *, messages: Any = None, manners: Manners = USUAL) -> Conversation:
+def read_turns(row: Row, layout: Layout, *, messages: Any = None, turn_format: TurnFormat = USUAL) -> Conversation:
     """The conversation that a row's messages, or the given ones, hold with its media; `SkipSample` when they do not fit
     together.
     """
@@ -53,12 +53,12 @@ def read_turns(row: Row, layout: Layout, *, messages: Any = None, manners: Manne
     refuse_tools(row.value, listed, where, layout.column("tools"))
     reader = _Reader(
         layout=layout,
-        manners=manners,
+        turn_format=turn_format,
         waiting={kind: iter(layout.media(row.value, kind)) for kind in MEDIA_KINDS},
         where=where,
     )
     turns = tuple(reader.message(message) for message in listed)
-    if manners.unplaced_first and not any(isinstance(part, MediaPart) for turn in turns for part in turn.parts):
+    if turn_format.unplaced_first and not any(isinstance(part, MediaPart) for turn in turns for part in turn.parts):
         turns = reader.with_all_first(turns)
     if not is_empty(system := row.value.get(layout.column("system"))):
         turns = _with_system_column(turns, system, where)
@@ -107,7 +107,7 @@ class _Reader:
     """One row's messages, and its media that wait for their places."""
 
     layout: Layout
-    manners: Manners
+    turn_format: TurnFormat
     waiting: Mapping[MediaKind, Iterator[Any]]
     where: str
 
@@ -148,9 +148,9 @@ class _Reader:
 
     def _split(self, text: str) -> list[Part]:
         found: list[Part] = []
-        for piece in self.manners.marks.split(text):
+        for piece in self.turn_format.marks.split(text):
             if piece in MARKS:
-                found.append(self._next_medium(self.manners.kinds[piece]))
+                found.append(self._next_medium(self.turn_format.kinds[piece]))
             elif piece:
                 found.append(TextPart(text=piece))
         return found

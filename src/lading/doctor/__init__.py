@@ -5,7 +5,7 @@ opening   files that cannot be opened are findings, too
 reading   a row → its conversation, or the problem for which it is refused
 checks/   what is looked for, a function for each
 look      a chunk of rows, looked at by this process or another
-twins     samples and media that are there twice
+duplicates  samples and media that are there twice
 examine   all of it, in parallel
 findings  what was found
 clean     a copy without what was found
@@ -19,6 +19,6 @@ from lading.doctor.clean import write_clean
 from lading.doctor.examine import examine
 from lading.doctor.findings import Findings
 from lading.doctor.kinds import KINDS, Kind
-from lading.doctor.opening import open_patient
+from lading.doctor.opening import open_for_examination
 
-__all__ = ["KINDS", "Findings", "Kind", "examine", "open_patient", "write_clean"]
+__all__ = ["KINDS", "Findings", "Kind", "examine", "open_for_examination", "write_clean"]

@@ -20,7 +20,7 @@ from lading.cache import replacing
 from lading.conversation import Layout
 from lading.doctor.findings import Findings, left_out_for
 from lading.doctor.kinds import KINDS
-from lading.doctor.opening import Patient
+from lading.doctor.opening import ExaminedCorpus
 from lading.errors import ConfigError
 from lading.records import Finding
 from lading.sources.corpus import Source
@@ -46,17 +46,17 @@ class Cleaned:
     left_out_rows: int
 
 
-def check_copy(patient: Patient, folder: Path) -> None:
+def check_copy(examined: ExaminedCorpus, folder: Path) -> None:
     """Refuse what no copy can be written of, and a folder in which something stands already."""
     refuse_writing_to_address(folder)
     refuse_locked(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(
-            found=f"a cleaned copy of {patient.meta} to be written into {folder}, where something is already",
+            found=f"a cleaned copy of {examined.meta} to be written into {folder}, where something is already",
             wanted="a new or empty folder",
             consequence="nothing was written; the original is never touched",
         )
-    for source in patient.corpus.sources:
+    for source in examined.corpus.sources:
         config = source.config
         if config.hub or config.file.is_dir() or config.file.suffix not in _WRITERS:
             raise ConfigError(
@@ -79,10 +79,10 @@ def write_clean(findings: Findings, folder: Path, *, strict: bool = False) -> Cl
     ...     copy.kept_rows, copy.left_out_rows, (copy.meta.parent / "talks.jsonl").read_text() == good + "\n"
     (1, 1, True)
     """
-    patient = findings.patient
-    check_copy(patient, folder)
+    examined = findings.examined
+    check_copy(examined, folder)
     kept = {name: ~findings.left_out(name, strict=strict) for name in findings.marks}
-    sources = zip(patient.corpus.sources, patient.layouts, strict=True)
+    sources = zip(examined.corpus.sources, examined.layouts, strict=True)
     staying = [(source.config, layout) for source, layout in sources if kept[source.config.name].any()]
     if not staying:
         raise ConfigError(
@@ -96,7 +96,7 @@ def write_clean(findings: Findings, folder: Path, *, strict: bool = False) -> Cl
             _WRITERS[config.file.suffix](config.file, kept[config.name], file)
         entries[config.name] = _entry(config, layout, name, folder)
     _write_json(folder / META, entries)
-    _write_left_out(folder / LEFT_OUT, findings, patient.rows.sources, strict=strict)
+    _write_left_out(folder / LEFT_OUT, findings, examined.rows.sources, strict=strict)
     rows = sum(int(own.sum()) for own in kept.values())
     return Cleaned(
         meta=folder / META,
@@ -190,5 +190,5 @@ def _detail(found: list[Finding], kind: str) -> str:
 
 
 def _line(source: str, where: str, kind: str, detail: str) -> bytes:
-    told = {"source": source, "where": where, "kind": kind, "detail": detail}
-    return (json.dumps(told, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+    line = {"source": source, "where": where, "kind": kind, "detail": detail}
+    return (json.dumps(line, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")

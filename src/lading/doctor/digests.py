@@ -9,7 +9,7 @@ from typing import BinaryIO
 from lading.records import Conversation, TextPart
 
 EDGE = 4096
-"""Bytes at each end of a medium that are looked at. Two that agree in these are compared in full before it is told."""
+"""Bytes at each end of a medium that are looked at. Two that agree there are compared in full."""
 
 
 def digest(*pieces: bytes) -> int:

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from lading.conversation import Layout
 from lading.doctor import findings as findings_module
+from lading.doctor.duplicates import same_media, same_samples
 from lading.doctor.findings import Findings
 from lading.doctor.kinds import KINDS, NUMBERS, Problem
 from lading.doctor.look import TWINS, Look, Looked
-from lading.doctor.opening import Patient, open_patient
-from lading.doctor.twins import same_media, same_samples
+from lading.doctor.opening import ExaminedCorpus, open_for_examination
 from lading.errors import ConfigError
-from lading.loader import Border, load_processor, read_processor
+from lading.loader import ProcessorFacts, load_processor, read_processor
 from lading.records import Finding
 from lading.workers.pool import ProcessPool
 
@@ -33,8 +33,8 @@ MEDIA_SECONDS = 20.0
 
 
 def examine(
-    meta: str | os.PathLike[str] | Patient,
-    processor: str | os.PathLike[str] | Border | Any = None,
+    meta: str | os.PathLike[str] | ExaminedCorpus,
+    processor: str | os.PathLike[str] | ProcessorFacts | Any = None,
     *,
     family: str | None = None,
     pack_size: int | None = None,
@@ -57,36 +57,36 @@ def examine(
     {'no_assistant_turn': 1}
     """
     began = time.monotonic()
-    border = _border(processor, family)
-    if pack_size is not None and (border is None or pack_size < 1):
+    facts = _facts(processor, family)
+    if pack_size is not None and (facts is None or pack_size < 1):
         raise ConfigError(
-            found=f"pack size {pack_size}" + ("" if border else " without a processor"),
+            found=f"pack size {pack_size}" + ("" if facts else " without a processor"),
             wanted="a positive number of tokens, and the processor that counts them",
             where="doctor",
         )
-    patient = meta if isinstance(meta, Patient) else open_patient(Path(meta))
-    book = _Book(patient)
-    look = Look(patient.rows, patient.layouts, border, pack_size, deep, media_seconds)
-    total = len(patient)
+    examined = meta if isinstance(meta, ExaminedCorpus) else open_for_examination(Path(meta))
+    tally = _Tally(examined)
+    look = Look(examined.rows, examined.layouts, facts, pack_size, deep, media_seconds)
+    total = len(examined)
     with ProcessPool(look, workers) as pool:
         for looked in pool.map(_chunks(total), math.ceil(total / CHUNK)):
-            book.add(looked)
+            tally.add(looked)
             progress(len(looked.rows))
-    book.compare(patient.layouts)
+    tally.compare(examined.layouts)
     return Findings(
-        meta=patient.meta,
-        patient=patient,
-        **book.told(),
-        processor=None if border is None else border.family.name,
+        meta=examined.meta,
+        examined=examined,
+        **tally.results(),
+        processor=None if facts is None else facts.family.name,
         pack_size=pack_size,
         deep=deep,
         seconds=time.monotonic() - began,
-        lost_sources=patient.lost_sources,
+        lost_sources=examined.lost_sources,
     )
 
 
-def _border(processor: Any, family: str | None) -> Border | None:
-    if processor is None or isinstance(processor, Border):
+def _facts(processor: Any, family: str | None) -> ProcessorFacts | None:
+    if processor is None or isinstance(processor, ProcessorFacts):
         return processor
     return read_processor(load_processor(processor), family)
 
@@ -95,17 +95,17 @@ def _chunks(total: int) -> Iterator[range]:
     return (range(start, min(total, start + CHUNK)) for start in range(0, total, CHUNK))
 
 
-class _Book:
+class _Tally:
     """Where findings are gathered. Law: what it holds of a row is a few integers, and of a kind at most `KEPT`."""
 
-    def __init__(self, patient: Patient) -> None:
-        rows = len(patient)
-        self.patient = patient
+    def __init__(self, examined: ExaminedCorpus) -> None:
+        rows = len(examined)
+        self.examined = examined
         self.marks = np.zeros(rows, dtype=np.uint64)
         self.samples = np.zeros(rows, dtype=np.uint64)
         self.media: list[NDArray[np.void]] = [np.zeros(0, dtype=TWINS)]
         self.shown = 0
-        self.counts = Counter(finding.kind for finding in patient.findings)
+        self.counts = Counter(finding.kind for finding in examined.findings)
         self.kept: dict[str, list[tuple[int, Problem]]] = {name: [] for name in KINDS}
 
     def add(self, looked: Looked) -> None:
@@ -117,11 +117,11 @@ class _Book:
             self._note(row, problem)
 
     def compare(self, layouts: tuple[Layout, ...]) -> None:
-        """Look for what stands twice. A row that shows several media of others is told by the first."""
-        twins = np.concatenate(self.media)
+        """Look for what stands twice. A row that shows several media of others is reported by the first."""
+        media = np.concatenate(self.media)
         self.media.clear()
-        rows = self.patient.rows
-        for row, problem in chain(same_samples(rows, self.samples), same_media(rows, layouts, twins)):
+        rows = self.examined.rows
+        for row, problem in chain(same_samples(rows, self.samples), same_media(rows, layouts, media)):
             if not int(self.marks[row]) >> NUMBERS[problem.kind] & 1:
                 self._note(row, problem)
 
@@ -131,13 +131,13 @@ class _Book:
         if len(self.kept[problem.kind]) < findings_module.KEPT:
             self.kept[problem.kind].append((row, problem))
 
-    def told(self) -> dict[str, Any]:
+    def results(self) -> dict[str, Any]:
         """The findings in the order of the corpus, and the numbers."""
         noted = sorted(chain.from_iterable(self.kept.values()), key=lambda entry: (entry[0], NUMBERS[entry[1].kind]))
-        rows = self.patient.rows
+        rows = self.examined.rows
         ends = [0, *rows.ends]
         return {
-            "findings": (*self.patient.findings, *(self._finding(row, problem) for row, problem in noted)),
+            "findings": (*self.examined.findings, *(self._finding(row, problem) for row, problem in noted)),
             "counts": {name: self.counts[name] for name in KINDS if self.counts[name]},
             "marks": {
                 source.config.name: self.marks[start:stop]
@@ -148,14 +148,14 @@ class _Book:
         }
 
     def _finding(self, row: int, problem: Problem) -> Finding:
-        rows = self.patient.rows
+        rows = self.examined.rows
         number, place = rows.locate(row)
         return Finding(
             kind=problem.kind,
             severity=KINDS[problem.kind].severity,
             where=rows.sources[number].file.where(place),
             detail=problem.detail,
-            key=self.patient.key(row),
+            key=self.examined.key(row),
             source=rows.sources[number].config.name,
             row=place,
         )

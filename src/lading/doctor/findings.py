@@ -1,4 +1,4 @@
-"""What an examination found, and how it is told."""
+"""What an examination found, and how it is shown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.doctor.kinds import KINDS, NUMBERS, mask
-from lading.doctor.opening import Patient
+from lading.doctor.opening import ExaminedCorpus
 from lading.records import Finding
 from lading.records.findings import Severity
 from lading.sources import Corpus
@@ -28,7 +28,7 @@ class Findings:
     """
 
     meta: Path
-    patient: Patient
+    examined: ExaminedCorpus
     """What was looked at, as it was opened."""
     findings: tuple[Finding, ...]
     counts: Mapping[str, int]
@@ -78,7 +78,7 @@ class Findings:
         that is not used is no sample. Findings about whole files are not among them (`Finding.of_file`), nor are those
         of a kind beyond the first `KEPT`.
         """
-        corpus = self.patient.corpus if corpus is None else corpus
+        corpus = self.examined.corpus if corpus is None else corpus
         rows = self.by_row()
         found: dict[int, list[Finding]] = {}
         for source, end in zip(corpus.sources, corpus.ends, strict=True):
@@ -108,10 +108,10 @@ class Findings:
             "deep": self.deep,
             "seconds": self.seconds,
             "kept_per_kind": KEPT,
-            "kinds": [self._told(kind, count) for kind, count in self.counts.items()],
+            "kinds": [self._kind_summary(kind, count) for kind, count in self.counts.items()],
         }
 
-    def _told(self, kind: str, count: int) -> dict[str, Any]:
+    def _kind_summary(self, kind: str, count: int) -> dict[str, Any]:
         about = KINDS[kind]
         return {
             "kind": kind,
@@ -128,7 +128,7 @@ def left_out_for(*, strict: bool) -> tuple[Severity, ...]:
 
 
 def _plain(finding: Finding) -> dict[str, Any]:
-    told: dict[str, Any] = {"where": finding.where, "detail": finding.detail, "source": finding.source}
+    shown: dict[str, Any] = {"where": finding.where, "detail": finding.detail, "source": finding.source}
     if finding.row is not None:
-        told["row"] = finding.row
-    return told if finding.key is None else {**told, "index": finding.key.index}
+        shown["row"] = finding.row
+    return shown if finding.key is None else {**shown, "index": finding.key.index}

@@ -17,7 +17,7 @@ from lading.doctor.digests import path_digest, sample_digest
 from lading.doctor.kinds import KINDS, Problem
 from lading.doctor.reading import Read, kind_of, read
 from lading.encode import Encoder
-from lading.loader import Border, Samples
+from lading.loader import ProcessorFacts, Samples
 from lading.media.opening import DATA_URL
 from lading.records import Dropped, MediaPart
 from lading.samples.skip import SkipPolicy
@@ -51,23 +51,21 @@ class Look:
         self,
         corpus: Corpus,
         layouts: tuple[Layout, ...],
-        border: Border | None,
+        facts: ProcessorFacts | None,
         pack_size: int | None = None,
         deep: bool = False,
         seconds: float | None = None,
     ) -> None:
-        self.corpus, self.layouts, self.border = corpus, layouts, border
+        self.corpus, self.layouts, self.facts = corpus, layouts, facts
         self.pack_size, self.deep, self.seconds = pack_size, deep, seconds
         self._policy = SkipPolicy(decode_seconds=seconds)
-        self._markers = Markers(WELL_KNOWN if border is None else special_tokens(border))
+        self._markers = Markers(WELL_KNOWN if facts is None else special_tokens(facts))
         self._known: dict[tuple[str, str, str], Verdict] = {}
-        self.samples = (
-            None if border is None else Samples(corpus=corpus, encoder=Encoder(facts=border), layouts=layouts)
-        )
+        self.samples = None if facts is None else Samples(corpus=corpus, encoder=Encoder(facts=facts), layouts=layouts)
         """What the processor makes of the rows."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (Look, (self.corpus, self.layouts, self.border, self.pack_size, self.deep, self.seconds))
+        return (Look, (self.corpus, self.layouts, self.facts, self.pack_size, self.deep, self.seconds))
 
     def __call__(self, rows: range) -> Looked:
         """Look at these rows."""
@@ -100,7 +98,7 @@ class Look:
         problems = [_unforeseen(found)] if isinstance(found, Dropped) else found
         for verdict in verdicts:
             problems += verdict.problems
-        # Two broken pictures in a row are one broken row, told by the first.
+        # Two broken pictures in a row are one broken row, reported by the first.
         first: dict[str, Problem] = {}
         for problem in problems:
             first.setdefault(problem.kind, problem)
@@ -115,9 +113,9 @@ class Look:
         found = self._policy.attempt(self.corpus.key(index), lambda: examine_medium(part, deep=self.deep))
         if isinstance(found, Dropped):
             return Verdict(problems=(_unforeseen(found),))
-        if self.border is None or found.problems:
+        if self.facts is None or found.problems:
             return found
-        return Verdict(problems=tuple(bent(part, found, self.border)), size=found.size, content=found.content)
+        return Verdict(problems=tuple(bent(part, found, self.facts)), size=found.size, content=found.content)
 
 
 class _Chunk:

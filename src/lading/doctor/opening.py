@@ -22,7 +22,7 @@ Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Patient:
+class ExaminedCorpus:
     """A corpus as the doctor sees it."""
 
     meta: Path
@@ -54,14 +54,14 @@ class Patient:
         return self.corpus.key(self.corpus.ends[number] - len(self.corpus.sources[number]) + place)
 
 
-def open_patient(
+def open_for_examination(
     meta: Path,
     dataset_names: Sequence[str] | None = None,
     *,
     format: str | None = None,  # noqa: A002 - what users call it
     media_dir: str | Path | None = None,
     media_roots: Sequence[str | Path] | None = None,
-) -> Patient:
+) -> ExaminedCorpus:
     """Open a corpus, file by file. That a meta file asks for what there is not (names, options) is not forgiven."""
     refuse_what_is_no_path(meta)
     refuse_locked(meta)
@@ -84,11 +84,11 @@ def open_patient(
             lost.append(config.name)
         else:
             sources.append(opened)
-    patient = patient_of(meta, Corpus.of(sources))
-    return replace(patient, findings=(*findings, *patient.findings), lost_sources=tuple(lost))
+    examined = examined_corpus(meta, Corpus.of(sources))
+    return replace(examined, findings=(*findings, *examined.findings), lost_sources=tuple(lost))
 
 
-def patient_of(meta: Path, corpus: Corpus, layouts: tuple[Layout, ...] = ()) -> Patient:
+def examined_corpus(meta: Path, corpus: Corpus, layouts: tuple[Layout, ...] = ()) -> ExaminedCorpus:
     """A corpus that was opened already: all of its files can be read. Without `layouts`, they are found out."""
     findings: list[Finding] = []
     if not layouts:
@@ -96,8 +96,8 @@ def patient_of(meta: Path, corpus: Corpus, layouts: tuple[Layout, ...] = ()) -> 
         layouts = tuple(layout for layout, _ in found)
         for source, (_, error) in zip(corpus.sources, found, strict=True):
             if error is not None:
-                findings.append(_finding("unknown_format", source.config, _told(error)))
-    return Patient(
+                findings.append(_finding("unknown_format", source.config, _described(error)))
+    return ExaminedCorpus(
         meta=meta,
         corpus=corpus,
         rows=Corpus.of([replace(source, chosen=None) for source in corpus.sources]),
@@ -124,10 +124,10 @@ def _broken(config: SourceConfig, error: CorpusError) -> Finding:
             return _finding("missing_file", config, "no such file")
         if config.file.is_file() and not config.file.stat().st_size:
             return _finding("empty_file", config, "0 bytes")
-    return _finding("unreadable_file", config, _told(error) + (f" [{error.where}]" if error.where else ""))
+    return _finding("unreadable_file", config, _described(error) + (f" [{error.where}]" if error.where else ""))
 
 
-def _told(error: LadingError) -> str:
+def _described(error: LadingError) -> str:
     return f"{error.found}; wanted {error.wanted}" if error.wanted else error.found
 
 

@@ -57,7 +57,7 @@ def read(corpus: Corpus, layouts: Sequence[Layout], index: int) -> Read | Proble
 
 
 def said(skip: SkipSample) -> str:
-    """What a refusal found and wanted; its place is told elsewhere."""
+    """What a refusal found and wanted; its place is named elsewhere."""
     return f"{skip.found}; wanted {skip.wanted}" if skip.wanted else skip.found
 
 

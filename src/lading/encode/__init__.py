@@ -12,6 +12,6 @@ Token ids equal the processor's own for the same conversation; a contract test h
 """
 
 from lading.encode.encoder import Encoder
-from lading.encode.tokeniser import Outline, Tokeniser
+from lading.encode.tokeniser import TokenisedSample, Tokeniser
 
-__all__ = ["Encoder", "Outline", "Tokeniser"]
+__all__ = ["Encoder", "TokenisedSample", "Tokeniser"]

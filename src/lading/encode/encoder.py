@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lading import media
-from lading.encode.processor_facts import Border, load_processor, read_processor
-from lading.encode.tokeniser import Outline, Sized
+from lading.encode.processor_facts import ProcessorFacts, load_processor, read_processor
+from lading.encode.tokeniser import Sized, TokenisedSample
 from lading.errors import ConfigError, Reason, SkipSample
 from lading.family import Pixels, TokenizerChoice
 from lading.fields import MEDIA_KINDS, SEQUENCE_FIELDS, MediaKind
@@ -22,7 +22,7 @@ from lading.tensors import declared_field
 class Encoder:
     """Encodes conversations for one processor: sizes first (`sized`), then tokens (`tokenise`), pixels last."""
 
-    facts: Border
+    facts: ProcessorFacts
     pixels: Pixels = "model"
     draft: bool = False
 
@@ -64,9 +64,9 @@ class Encoder:
         """A conversation, and what each of its media takes up."""
         return conversation, self.footprints(conversation)
 
-    def tokenise(self, samples: Sequence[Sized]) -> list[Outline | SkipSample]:
+    def tokenise(self, samples: Sequence[Sized]) -> list[TokenisedSample | SkipSample]:
         """Tokens and labels of many conversations, without pixels. A refusal stands in its sample's place."""
-        return self.facts.tokeniser.outline(samples)
+        return self.facts.tokeniser.tokenised(samples)
 
     def measure(self, samples: Sequence[Sized]) -> list[Length | SkipSample]:
         """What many conversations cost."""
@@ -84,7 +84,7 @@ class Encoder:
         found = {kind: iter(self.facts.geometries[kind].footprints(own)) for kind, own in sizes.items() if own}
         return [next(found[part.kind]) for part in parts]
 
-    def with_media(self, tokenised: Outline) -> Encoded:
+    def with_media(self, tokenised: TokenisedSample) -> Encoded:
         """A tokenised sample as tensors, those of its media included: this decodes them."""
         parts, encoded = tokenised.conversation.media, tokenised.encoded()
         if not parts:

@@ -27,14 +27,14 @@ class Spliced:
     text: str
     footprints: tuple[Footprint, ...]
     """The media in the order of their marks: a template may show pictures before clips, whatever the author wrote."""
-    borders: tuple[int, ...]
+    boundaries: tuple[int, ...]
     """Where each mark ended in the old text."""
     moved: tuple[int, ...]
-    """How far characters behind that border moved."""
+    """How far characters behind that boundary moved."""
 
     def place(self, character: int) -> int:
         """Where a character of the old text stands now. Characters inside a mark are never asked for."""
-        before = bisect.bisect_right(self.borders, character)
+        before = bisect.bisect_right(self.boundaries, character)
         return character + (self.moved[before - 1] if before else 0)
 
 
@@ -43,13 +43,13 @@ def splice(text: str, media: Mapping[MediaKind, Medium], footprints: Sequence[Fo
     kinds = {medium.mark: kind for kind, medium in media.items()}
     found = list(_marks(tuple(kinds)).finditer(text))
     if not found and not footprints:
-        return Spliced(text=text, footprints=(), borders=(), moved=())
+        return Spliced(text=text, footprints=(), boundaries=(), moved=())
     marked = [kinds[match.group()] for match in found]
     _refuse_quoted_marks(marked, footprints, media, where)
     waiting = {kind: iter([item for item in footprints if item.kind == kind]) for kind in media}
     ordered = tuple(next(waiting[kind]) for kind in marked)
     pieces: list[str] = []
-    borders: list[int] = []
+    boundaries: list[int] = []
     moved: list[int] = []
     last = offset = 0
     for match, footprint in zip(found, ordered, strict=True):
@@ -57,10 +57,10 @@ def splice(text: str, media: Mapping[MediaKind, Medium], footprints: Sequence[Fo
         pieces += [text[last : match.start()], replacement]
         last = match.end()
         offset += len(replacement) - len(match.group())
-        borders.append(last)
+        boundaries.append(last)
         moved.append(offset)
     spliced = "".join([*pieces, text[last:]])
-    return Spliced(text=spliced, footprints=ordered, borders=tuple(borders), moved=tuple(moved))
+    return Spliced(text=spliced, footprints=ordered, boundaries=tuple(boundaries), moved=tuple(moved))
 
 
 @cache

@@ -26,7 +26,7 @@ from lading.toy.recipes import PREFIX
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Border:
+class ProcessorFacts:
     """Everything the rooms need to know of a processor."""
 
     processor: Any
@@ -81,7 +81,7 @@ def load_processor(name: str | os.PathLike[str] | Any) -> Any:
         ) from error
 
 
-def read_processor(processor: Any, family: str | None = None, choice: TokenizerChoice = "auto") -> Border:
+def read_processor(processor: Any, family: str | None = None, choice: TokenizerChoice = "auto") -> ProcessorFacts:
     """Read a processor for its family, found by the processor's class name unless it is given."""
     if choice not in TOKENIZERS:
         raise UnknownName(kind="tokenizer", name=str(choice), known=TOKENIZERS, where="Loader")
@@ -98,7 +98,7 @@ def read_processor(processor: Any, family: str | None = None, choice: TokenizerC
     template = processor.chat_template or tokenizer.chat_template
     tokeniser = _tokeniser(tokenizer, chosen, media, template, choice, where=kind)
     geometries = {kind: medium.geometry(processor) for kind, medium in media.items()}
-    return Border(
+    return ProcessorFacts(
         processor=processor,
         family=chosen,
         tokeniser=tokeniser,
@@ -149,7 +149,7 @@ def read_layers(family: Family, model_config: Any, attention: Attention) -> Mapp
         raise ConfigError(
             found=f"attention='varlen' for {family.title}, whose pictures are seen both ways",
             wanted="attention='positions' or 'mask'",
-            consequence="borders of documents cannot say that; a picture's tokens would see only the past",
+            consequence="boundaries of documents cannot say that; a picture's tokens would see only the past",
         )
     return layers
 

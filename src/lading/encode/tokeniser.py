@@ -26,7 +26,7 @@ TOKEN_TYPES: Mapping[MediaKind, int] = {"image": 1, "video": 2, "audio": 3}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Outline:
+class TokenisedSample:
     """A sample's tokens, labels and media places, known without a pixel."""
 
     conversation: Conversation
@@ -105,12 +105,12 @@ class Tokeniser:
     find_spoken: Callable[[Conversation, str], list[Span]] | None = None
     """Finds what the assistant says where the template tells; `None`: by walking the turns."""
 
-    def outline(self, samples: Iterable[Sized]) -> list[Outline | SkipSample]:
+    def tokenised(self, samples: Iterable[Sized]) -> list[TokenisedSample | SkipSample]:
         """Tokenise conversations whose media take up the given footprints. A refusal stands in its sample's place."""
-        return self._each_encoded(samples, self._outline)
+        return self._each_encoded(samples, self._tokenised)
 
     def lengths(self, samples: Iterable[Sized]) -> list[Length | SkipSample]:
-        """What the same conversations cost: the lengths of their outlines, without making them."""
+        """What the same conversations take up, without making the samples themselves."""
         return self._each_encoded(samples, self._length)
 
     def rendered(self, conversation: Conversation) -> tuple[str, list[Span]]:
@@ -155,7 +155,7 @@ class Tokeniser:
         _refuse_unlabelled(spoken, where)
         return length_of(len(encoded.ids) + sum(runs) - len(runs), spoken, footprints)
 
-    def _outline(self, rendered: _Rendered, encoded: EncodedText) -> Outline:
+    def _tokenised(self, rendered: _Rendered, encoded: EncodedText) -> TokenisedSample:
         where = rendered.conversation.key.where
         expanded = repeat_pads(encoded.ids, self.pads, rendered.spliced.footprints, where=where)
         starts = expanded.starts
@@ -163,7 +163,7 @@ class Tokeniser:
         labels = labels_from_spans(expanded.ids, spans)
         labels[are_pads(labels, self.pads)] = IGNORE_INDEX
         _refuse_unlabelled(int(np.count_nonzero(labels != IGNORE_INDEX)), where)
-        return Outline(
+        return TokenisedSample(
             conversation=rendered.conversation,
             text=rendered.text,
             ids=expanded.ids,

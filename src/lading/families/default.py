@@ -135,7 +135,7 @@ class _Shown:
 
 
 def _show_pictures(processor: Any) -> _Shown | None:
-    # At the border: a processor without an image token takes no pictures.
+    # Seen at once: a processor without an image token takes no pictures.
     mark = getattr(processor, "image_token", None)
     if mark is None:
         return None

@@ -40,7 +40,7 @@ def write_annotated(samples: Samples, table: LengthTable, folder: Path) -> Path:
     meta: dict[str, Any] = {}
     with ExitStack() as places:
         # What is begun first takes its place last, when all that it names is there.
-        told = places.enter_context(replacing(folder / META))
+        new_meta = places.enter_context(replacing(folder / META))
         for source, layout, end, name in zip(corpus.sources, samples.layouts, corpus.ends, names, strict=True):
             with task(f"writing {name}", len(source)) as advance:
                 file = places.enter_context(replacing(folder / name))
@@ -50,7 +50,7 @@ def write_annotated(samples: Samples, table: LengthTable, folder: Path) -> Path:
                 # There may be more sources than files that can be open.
                 file.close()
             meta[source.config.name] = _entry(source.config, layout, name, folder)
-        told.write((json.dumps(meta, indent=2) + "\n").encode())
+        new_meta.write((json.dumps(meta, indent=2) + "\n").encode())
     return folder / META
 
 

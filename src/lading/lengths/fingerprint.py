@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from lading.conversation import Layout
-from lading.encode.processor_facts import Border
+from lading.encode.processor_facts import ProcessorFacts
 from lading.sources import Corpus
 from lading.sources.corpus import Source
 
@@ -68,9 +68,9 @@ class Fingerprints:
         }
 
 
-def processor_facts(border: Border) -> dict[str, Any] | None:
+def processor_facts(facts: ProcessorFacts) -> dict[str, Any] | None:
     """A processor and its family; `None` for a processor that does not say what it is set to."""
-    processor, family = border.processor, border.family
+    processor, family = facts.processor, facts.family
     try:
         settings = processor.to_dict()
     except AttributeError:
@@ -84,7 +84,7 @@ def processor_facts(border: Border) -> dict[str, Any] | None:
         "version": VERSION,
         "code": _own_code(),
         **{name: version(name) for name in ("transformers", "tokenizers", "jinja2")},
-        "encoder": border.encoded_by,
+        "encoder": facts.encoded_by,
         "processor": _name(type(processor)),
         "settings": digest(settings),
         "tokenizer": digest(tokenizer.backend_tokenizer.to_str()),
@@ -94,7 +94,7 @@ def processor_facts(border: Border) -> dict[str, Any] | None:
         "family": family.name,
         "turns": digest([_facts(family.turns), family.system_as_text]),
         "media": {kind: digest([own.mark, own.pad, _maker(own.geometry)]) for kind, own in family.media.items()},
-        "geometries": {kind: digest(_facts(own)) for kind, own in border.geometries.items()},
+        "geometries": {kind: digest(_facts(own)) for kind, own in facts.geometries.items()},
     }
 
 

@@ -9,9 +9,19 @@ ranks      which share of the data this process trains on; agreement: whether al
 state      the cursor
 """
 
-from lading.encode.processor_facts import Border, load_processor, read_processor
+import warnings
+
+from lading.encode.processor_facts import ProcessorFacts, load_processor, read_processor
 from lading.loader.config import LoaderConfig
 from lading.loader.loader import Loader
 from lading.samples import Samples
 
-__all__ = ["Border", "Loader", "LoaderConfig", "Samples", "load_processor", "read_processor"]
+__all__ = ["Loader", "LoaderConfig", "ProcessorFacts", "Samples", "load_processor", "read_processor"]
+
+
+def __getattr__(name: str) -> object:
+    """A former name, which goes with the next release."""
+    if name != "Border":
+        raise AttributeError(f"module 'lading.loader' has no attribute {name!r}")
+    warnings.warn("lading.loader.Border is now lading.loader.ProcessorFacts", DeprecationWarning, stacklevel=2)
+    return ProcessorFacts

@@ -15,7 +15,7 @@ from lading.records import Dropped, LengthTable, PackPlan
 from lading.samples.samples import Samples
 
 
-def open_books(samples: Samples, table: LengthTable, plan: PackPlan) -> Ledger:
+def open_ledger(samples: Samples, table: LengthTable, plan: PackPlan) -> Ledger:
     """The ledger before the first step: what could not be counted, and what no pack can hold, is already in it.
 
     Under a strict policy an over-long sample is raised instead.
@@ -49,10 +49,10 @@ def merged_ledger(ledger: Ledger, ranks: Ranks | None = None) -> Ledger:
         return ledger
     own = (distributed.get_rank() if ranks is None else ranks.rank, ledger)
     group = None if ranks is None else ranks.group
-    told: list[Any] = [None] * distributed.get_world_size(group)
-    distributed.all_gather_object(told, own, group=group)
+    gathered: list[Any] = [None] * distributed.get_world_size(group)
+    distributed.all_gather_object(gathered, own, group=group)
     ledgers: dict[int, Ledger] = {}
-    for rank, one in told:
+    for rank, one in gathered:
         ledgers.setdefault(rank, one)
     first, *others = ledgers.values()
     for other in others:

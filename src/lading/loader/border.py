@@ -2,7 +2,8 @@
 
 import warnings
 
-from lading.encode.processor_facts import Border, load_processor, read_layers, read_processor
+from lading.encode.processor_facts import ProcessorFacts as Border
+from lading.encode.processor_facts import load_processor, read_layers, read_processor
 
 __all__ = ["Border", "load_processor", "read_layers", "read_processor"]
 

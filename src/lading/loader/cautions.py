@@ -1,4 +1,4 @@
-"""What a document would notice of its company in a batch, however documents are kept apart: what the model asks of the
+"""What a document would notice of others in its batch, however documents are kept apart: what the model asks of the
 whole batch at once. A family declares it; the lengths say whether this corpus has it.
 """
 
@@ -16,12 +16,12 @@ from lading.records import LengthTable
 SEE = "their losses differ from those alone (docs/exactness.md)"
 
 
-def cautions(family: Family, lengths: LengthTable, *, room: int, placeholder: bool = False) -> list[str]:
-    """What to say of a corpus for a family, of samples that fit into the `room` of a pack; mostly nothing.
+def cautions(family: Family, lengths: LengthTable, *, capacity: int, placeholder: bool = False) -> list[str]:
+    """What to say of a corpus for a family, of samples that fit into the `capacity` of a pack; mostly nothing.
 
     A `placeholder` is a picture that batches without any may get.
     """
-    fits = (lengths.tokens > 0) & (lengths.tokens <= room)
+    fits = (lengths.tokens > 0) & (lengths.tokens <= capacity)
     return [*_changed_media(family, lengths, fits, placeholder), *_long_documents(family, lengths, fits)]
 
 

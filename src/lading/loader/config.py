@@ -1,4 +1,4 @@
-"""What the user may ask for. Every mistake is told at once."""
+"""What the user may ask for. Every mistake is reported at once."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class LoaderConfig:
     were seen to be the same and as long as they are (`"auto"`), or the tokenizer alone (`"exact"`)."""
     attention: Attention = "positions"
     """How the documents of a pack are kept apart: by `position_ids` that restart, without any attention mask
-    (`"positions"`), by a dense attention mask (`"mask"`), or by the borders of the documents (`"varlen"`,
+    (`"positions"`), by a dense attention mask (`"mask"`), or by the boundaries of the documents (`"varlen"`,
     `cu_seq_lens`) for flash attention and `lading.attention`."""
     algorithm: str = DEFAULT_ALGORITHM
     """The packing algorithm, which chooses the samples that share a pack; `"balanced"` gives every pack its share of

@@ -1,4 +1,4 @@
-"""One epoch as this rank lives it: the plan, where in it the run stands, and the books."""
+"""One epoch of this rank: its plan, how far it is trained, and its ledger."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from lading.ledger import Ledger
 from lading.lengths.fingerprint import Fingerprints
-from lading.loader.accounts import last_step_entries, open_books
+from lading.loader.accounts import last_step_entries, open_ledger
 from lading.loader.config import LoaderConfig
 from lading.loader.state import Cursor
-from lading.plan.carry_on import Schedule, Stretch, schedule
+from lading.plan.carry_on import EpochSegment, Schedule, schedule
 from lading.records import Batch, Dropped, LengthTable, PackPlan
 from lading.samples.samples import Samples
 
@@ -23,7 +23,7 @@ from lading.samples.samples import Samples
 class Epoch:
     """Law: what the ledger says was trained is what the steps up to `step` hold, less what failed in them.
 
-    With a cursor, the epoch stands where it points: a stretch with as many ranks goes on, with others a new one begins.
+    With a cursor, the epoch stands where it points: a segment with as many ranks goes on, with others a new one begins.
     """
 
     def __init__(
@@ -37,19 +37,19 @@ class Epoch:
         cursor: Cursor | None = None,
     ) -> None:
         self.plan, self.samples, self.config, self._fingerprints = plan, samples, config, fingerprints
-        here = Stretch(world_size=config.world_size, steps=0)
-        earlier = cursor.stretches if cursor else ()
+        here = EpochSegment(world_size=config.world_size, steps=0)
+        earlier = cursor.segments if cursor else ()
         goes_on = bool(earlier) and earlier[-1].world_size == config.world_size
         self._before = earlier[:-1] if goes_on else earlier
         self._schedule: Schedule = schedule(plan, [*self._before, here])
         self.step = earlier[-1].steps if goes_on else 0
-        """Steps of this stretch that are done."""
+        """Steps of this segment that are done."""
         if cursor and not 0 <= self.step <= len(self._schedule.order):
             raise cursor.beyond(len(self._schedule.order))
         self._over = cursor is not None and cursor.over
-        if cursor and cursor.over and len(self._leaves_out) >= cursor.stretches[-1].world_size:
+        if cursor and cursor.over and len(self._leaves_out) >= cursor.segments[-1].world_size:
             raise cursor.not_over(len(self._leaves_out))
-        self.ledger: Ledger = open_books(samples, lengths, plan)
+        self.ledger: Ledger = open_ledger(samples, lengths, plan)
         self.failed: list[Dropped] = []
         self._write_past(cursor.dropped if cursor else ())
 
@@ -69,7 +69,7 @@ class Epoch:
 
     @property
     def order(self) -> NDArray[np.int64]:
-        """[steps, ranks] packs of this stretch that were or will be trained on."""
+        """[steps, ranks] packs of this segment that were or will be trained on."""
         if self._over:
             return self._schedule.order[: self.step]
         return self._schedule.order[:-1] if len(self._leaves_out) else self._schedule.order
@@ -81,16 +81,16 @@ class Epoch:
 
     def cursor(self) -> Cursor:
         """Where the run stands."""
-        own = Stretch(world_size=self.config.world_size, steps=self.step)
+        own = EpochSegment(world_size=self.config.world_size, steps=self.step)
         return replace(
             self._unmoved,
-            stretches=(*self._before, own),
+            segments=(*self._before, own),
             over=self.step >= len(self.order),
             dropped=tuple(self.failed),
         )
 
     def _write_past(self, dropped: Iterable[Dropped]) -> None:
-        """What was done before. The first rank takes over earlier stretches for all, so that ledgers can be merged."""
+        """What was done before. The first rank takes over earlier segments for all, so that ledgers can be merged."""
         if self.config.rank == 0:
             before = self._schedule.before
             self._trained(np.unique(before) if self.config.validation else before)

@@ -107,7 +107,7 @@ class Loader:
         self._ranks = find_ranks(**share, mesh=mesh, group=group, data_dims=data_dims)
         self.config = LoaderConfig.of(rank=self._ranks.rank, world_size=self._ranks.world_size, **options)
         self._watcher = default_watcher(wanted=progress is True, rank=self._ranks.process)
-        told = progress if callable(progress) else None
+        advance = progress if callable(progress) else None
         with watched_by(self._watcher):
             self.samples = Samples(
                 corpus=opened(corpus, self.config.cache, format, media_dir, media_roots),
@@ -121,7 +121,7 @@ class Loader:
                 policy=SkipPolicy(strict=self.config.strict, decode_seconds=self.config.decode_seconds),
             )
             self._layers = read_layers(self.samples.facts.family, model_config, self.config.attention)
-            counted = count_lengths(self.samples, told, workers=self.config.count_workers, cache=self.config.cache)
+            counted = count_lengths(self.samples, advance, workers=self.config.count_workers, cache=self.config.cache)
             self._planning = Planning.of(self.samples, counted, self.config, work)
             self.samples, self.lengths = self._planning.samples, self._planning.lengths
         self._given = None if plan is None else check_plan(load_plan(plan, check=True), self.config, self._planning)
@@ -264,7 +264,7 @@ class Loader:
                 samples=self.samples,
                 config=self.config,
                 layers=self._layers,
-                placeholder=self._planning.silent,
+                placeholder=self._planning.placeholder,
             ),
         }
 

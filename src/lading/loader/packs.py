@@ -60,9 +60,9 @@ class PackDataset(Dataset[Pack | LadingError]):
         if attempt and not self._validation:
             keys = tuple(sample.document.key for sample in good)
             failed = [replace(entry, by=keys) for entry in failed]
-        border = self.samples.facts
-        told = () if fills else failed  # of a pack that fills the last step, they are told where it counts
-        pack = build_pack(good, fields=border.family.table, three_way=border.three_way, number=number, dropped=told)
+        facts = self.samples.facts
+        dropped = () if fills else failed  # of a pack that fills the last step, they are reported where it counts
+        pack = build_pack(good, fields=facts.family.table, three_way=facts.three_way, number=number, dropped=dropped)
         return without_labels(pack) if fills or (attempt and self._validation) else pack
 
     def _open(self, number: int) -> tuple[list[Encoded], list[Dropped]]:
@@ -87,7 +87,7 @@ class Collater:
     config: LoaderConfig
     layers: Mapping[str, LayerSight] | None = None
     placeholder: Encoded | None = None
-    """What stands behind the last pack of a batch without pictures and clips; the plan leaves room for it."""
+    """What stands behind the last pack of a batch without pictures and clips; the plan leaves space for it."""
 
     def __call__(self, packs: Sequence[Pack | LadingError]) -> Batch | LadingError:
         """One batch of these packs, or the error that came instead of one."""
@@ -95,20 +95,20 @@ class Collater:
         for pack in packs:
             if isinstance(pack, LadingError):
                 return pack
-        border, pieces = self.samples.facts, self.config.microbatches
+        facts, pieces = self.samples.facts, self.config.microbatches
         batch = collate_packs(
             self._for_pipeline(good) if pieces else self._with_placeholder(good),
-            fields=border.family.table,
-            pad_token=border.pad_token,
+            fields=facts.family.table,
+            pad_token=facts.pad_token,
             length=self.config.pack_size if self.config.fixed_length or pieces else None,
             attention=self.config.attention,
             layers=self.layers,
         )
         # Once for the whole batch, when nothing is left to be joined: where it is used, or here in the worker.
-        if border.raw is not None and self.config.pixels == "auto":
-            batch = scaled_when_read(batch, border.raw.scales)
-        elif border.raw is not None and self.config.pixels == "model":
-            batch = replace(batch, inputs=normalised(batch.inputs, border.raw.scales))
+        if facts.raw is not None and self.config.pixels == "auto":
+            batch = scaled_when_read(batch, facts.raw.scales)
+        elif facts.raw is not None and self.config.pixels == "model":
+            batch = replace(batch, inputs=normalised(batch.inputs, facts.raw.scales))
         return PipelineBatch.of(batch, pieces) if pieces else batch
 
     def _for_pipeline(self, packs: list[Pack]) -> list[Pack]:
@@ -124,6 +124,8 @@ class Collater:
         bare = not any(document.footprints("image", "video") for pack in packs for document in pack.documents)
         if self.placeholder is None or not bare:
             return packs
-        border = self.samples.facts
-        silent = append_untrained(packs[-1], self.placeholder, fields=border.family.table, three_way=border.three_way)
-        return [*packs[:-1], silent]
+        facts = self.samples.facts
+        with_placeholder = append_untrained(
+            packs[-1], self.placeholder, fields=facts.family.table, three_way=facts.three_way
+        )
+        return [*packs[:-1], with_placeholder]

@@ -12,7 +12,7 @@ from lading import plain
 from lading.errors import ConfigError
 from lading.loader.config import LoaderConfig
 from lading.loader.planning import Planning
-from lading.plan.carry_on import Stretch
+from lading.plan.carry_on import EpochSegment
 from lading.plan.costs import pack_costs, vision_costs
 from lading.plan.fingerprint import costs_fingerprint, lengths_fingerprint, plan_fingerprint
 from lading.records import Dropped, PackPlan
@@ -32,12 +32,12 @@ DIGESTS: Mapping[str, str] = {
 class Cursor:
     """Law: together with the corpus and the configuration, this says which batch comes next, for any number of ranks.
 
-    The steps of a stretch are steps of the plan, not batches, so that a run may carry on with another batch size.
+    The steps of a segment are steps of the plan, not batches, so that a run may carry on with another batch size.
     """
 
     epoch: int
-    stretches: tuple[Stretch, ...]
-    """The steps trained so far: with how many ranks, how many of them; the last stretch is the one that goes on."""
+    segments: tuple[EpochSegment, ...]
+    """The steps trained so far: with how many ranks, how many of them; the last segment is the one that goes on."""
     plan: str
     """Fingerprint of the packs."""
     made_of: Mapping[str, int | str]
@@ -51,14 +51,15 @@ class Cursor:
     def of(cls, plan: PackPlan, corpus: Mapping[str, str]) -> Cursor:
         """The cursor to the beginning of a plan; `corpus` has a fingerprint of every source."""
         made = {**made_of(plan), **{f"source {name}": digest for name, digest in corpus.items()}}
-        return cls(epoch=plan.epoch, stretches=(), plan=plan_fingerprint(plan), made_of=made)
+        return cls(epoch=plan.epoch, segments=(), plan=plan_fingerprint(plan), made_of=made)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for a checkpoint, with a digest of them: damage must not pass for another step."""
         state = {
             "version": VERSION,
             "epoch": self.epoch,
-            "stretches": [asdict(stretch) for stretch in self.stretches],
+            # The key of saved states since the first version.
+            "stretches": [asdict(segment) for segment in self.segments],
             "plan": self.plan,
             "made_of": dict(self.made_of),
             "over": self.over,
@@ -80,7 +81,7 @@ class Cursor:
         made_of = plain.named(known["made_of"], "made_of")
         cursor = cls(
             epoch=plain.whole(known["epoch"], "epoch"),
-            stretches=_stretches(known["stretches"]),
+            segments=_segments(known["stretches"]),
             plan=plain.text(known["plan"], "plan"),
             made_of={name: _fact(value, f"made_of: {name}") for name, value in made_of.items()},
             over=plain.flag(known["over"], "over"),
@@ -101,7 +102,7 @@ class Cursor:
     def beyond(self, steps: int) -> ConfigError:
         """What is wrong with a cursor that points behind its plan's last step."""
         return ConfigError(
-            found=f"a cursor to step {self.stretches[-1].steps}",
+            found=f"a cursor to step {self.segments[-1].steps}",
             wanted=f"one of the {steps} that its plan has",
             consequence="nothing was loaded",
             where="load_state_dict",
@@ -111,7 +112,7 @@ class Cursor:
         """What is wrong with a cursor that calls an epoch over which has more left than a last step short of packs."""
         return ConfigError(
             found=f"a cursor that calls its epoch over, with {left} packs left",
-            wanted=f"fewer than {self.stretches[-1].world_size}, which make no step of its ranks",
+            wanted=f"fewer than {self.segments[-1].world_size}, which make no step of its ranks",
             consequence="they would never be trained on; nothing was loaded",
             where="load_state_dict",
         )
@@ -131,12 +132,12 @@ class Cursor:
         )
 
 
-def _stretches(value: Any) -> tuple[Stretch, ...]:
+def _segments(value: Any) -> tuple[EpochSegment, ...]:
     listed = plain.listed(value, "stretches")
     if not listed:
         # It would point to the beginning, whatever was trained on.
         raise plain.refused(value, "stretches", "one or more: the one that goes on is always among them")
-    return tuple(Stretch.from_dict(stretch, f"stretch {number}") for number, stretch in enumerate(listed))
+    return tuple(EpochSegment.from_dict(segment, f"segment {number}") for number, segment in enumerate(listed))
 
 
 def _fact(value: Any, place: str) -> int | str:
@@ -172,7 +173,7 @@ def check_plan(plan: PackPlan, config: LoaderConfig, planning: Planning) -> Pack
     here: dict[str, int | str] = {
         "samples": len(planning.lengths),
         "lengths": lengths_fingerprint(planning.lengths),
-        "pack_size": planning.room,
+        "pack_size": planning.capacity,
         "seed": config.seed,
         "algorithm": config.algorithm,
         "placing": config.placing,
@@ -215,7 +216,7 @@ def made_of(plan: PackPlan) -> dict[str, int | str]:
 
 def _joined(cursors: Sequence[Cursor]) -> Cursor:
     if not cursors or any(
-        (cursor.plan, cursor.stretches) != (cursors[0].plan, cursors[0].stretches) for cursor in cursors
+        (cursor.plan, cursor.segments) != (cursors[0].plan, cursors[0].segments) for cursor in cursors
     ):
         raise ConfigError(
             found=f"{len(cursors)} states that are not of one moment", wanted="those of all ranks after the same step"

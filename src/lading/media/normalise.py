@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from lading.records import Batch, LazyPixels, Microbatch, PixelScale, held
-from lading.tensors import room
+from lading.tensors import empty_tensor
 
 ONE_THREAD = 32_767
 """Numbers that are written at a time on a CPU. With one more, torch would use several threads; as many fit into a
@@ -40,7 +40,7 @@ def scaled(pixels: Tensor, scale: PixelScale, dtype: torch.dtype | None = None) 
     # Whoever reads first may do so where nothing is to be differentiated; who trains on them must not be hindered.
     with torch.inference_mode(False), torch.no_grad():
         bytes_ = pixels.reshape(rows, channels, 1, each)
-        numbers = room((rows, channels, scale.repeat, each), dtype or torch.float32, pixels.device)
+        numbers = empty_tensor((rows, channels, scale.repeat, each), dtype or torch.float32, pixels.device)
         # Scaled once, written as often as the model sees it, in the type it is wanted in.
         if pixels.device.type == "cpu":
             _scale_in_blocks(bytes_, scale, numbers)

@@ -59,9 +59,9 @@ class Probe:
         return [self._footprint(size, text, count) for size, text, count in zip(sizes, texts, rows, strict=True)]
 
     def _footprint(self, size: Size, text: str, rows: int) -> Footprint:
-        outline, runs = compress(text, self.pad)
+        tokenised, runs = compress(text, self.pad)
         frames = self.frames(size) if self.frames is not None and isinstance(size, VideoSize) else ()
-        return Footprint(kind=self.kind, runs=runs, rows=rows, text=outline, frames=frames)
+        return Footprint(kind=self.kind, runs=runs, rows=rows, text=tokenised, frames=frames)
 
 
 def compress(text: str, pad: str) -> tuple[str, tuple[int, ...]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from lading.errors import ConfigError, ExactnessError
-from lading.fields import BORDERS, ROW_NAMES, Field
+from lading.fields import BOUNDARIES, ROW_NAMES, Field
 from lading.records import Batch, Document, Microbatch
 from lading.tensors import cut, declared_field, extent, row_axis, width
 
@@ -83,17 +83,17 @@ def _cut(
     if isinstance(value, Mapping):  # masks by the kind of layer
         masks = zip(*(cut(mask, sizes) for mask in value.values()), strict=True)
         return [dict(zip(value, own, strict=True)) for own in masks]
-    if name in BORDERS:
-        return _borders(value, sizes, batch.tensor("input_ids").shape[1])
+    if name in BOUNDARIES:
+        return _boundaries(value, sizes, batch.tensor("input_ids").shape[1])
     if name in ROW_NAMES or declared_field(name, table).axis == "token":
         return cut(value, sizes, row_axis(name, value))
     return _media(name, value, batch.rows, sizes, table[name])
 
 
-def _borders(borders: Tensor, sizes: Sequence[int], length: int) -> list[Tensor]:
-    """Borders of documents, for each microbatch counted from its own first row."""
+def _boundaries(boundaries: Tensor, sizes: Sequence[int], length: int) -> list[Tensor]:
+    """Boundaries of documents, for each microbatch counted from its own first row."""
     ends = [(rows.start * length, rows.stop * length) for rows in piece_slices(sizes)]
-    return [borders[(borders >= first) & (borders <= last)] - first for first, last in ends]
+    return [boundaries[(boundaries >= first) & (boundaries <= last)] - first for first, last in ends]
 
 
 def _media(name: str, tensor: Tensor, rows: Rows, sizes: Sequence[int], field: Field) -> list[Tensor | None]:

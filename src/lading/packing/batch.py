@@ -9,7 +9,7 @@ from torch import Tensor
 from lading.errors import ConfigError, UnknownName
 from lading.family import ATTENTIONS, Attention, LayerSight
 from lading.fields import Field
-from lading.packing.masks import additive, block_causal, document_borders, picture_numbers, sight
+from lading.packing.masks import additive, block_causal, document_boundaries, picture_numbers, sight
 from lading.records import Batch, Pack
 from lading.tensors import join, stack_padded
 
@@ -29,7 +29,7 @@ def collate_packs(
     restart, as long as no cache is made (`use_cache=False`, which the batch carries: with a cache the documents would
     see each other, silently). With `"mask"` the batch has an additive [B, 1, S, S] mask, right for `sdpa` and `eager`
     alike; for a model whose `layers` see differently, one for each kind of layer, by name. With `"varlen"` it has,
-    besides the positions, the borders of the documents of all rows, by the names that transformers gives them.
+    besides the positions, the boundaries of the documents of all rows, by the names that transformers gives them.
 
     Labels were shifted when the packs were built; the batch carries them as `labels` and as `shift_labels`, which
     tells transformers not to shift again.
@@ -48,7 +48,7 @@ def collate_packs(
             "position_ids": positions[1:] if masked and positions.ndim == 3 else positions,
             **({"attention_mask": _masks(documents, tokens, layers)} if masked else {}),
             "use_cache": False,
-            **(document_borders(documents) if attention == "varlen" else {}),
+            **(document_boundaries(documents) if attention == "varlen" else {}),
             **_join_media(packs, fields=fields),
         },
         rows=tuple(pack.documents for pack in packs),

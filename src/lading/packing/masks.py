@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from lading.family import LayerSight
-from lading.fields import BORDERS, LONGEST
+from lading.fields import BOUNDARIES, LONGEST
 
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
@@ -63,7 +63,7 @@ def additive(mask: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
 
 
 def cumulative_lengths(document_ids: Tensor) -> Tensor:
-    """[S] document ids → the borders between documents, as variable-length attention wants them.
+    """[S] document ids → the boundaries between documents, as variable-length attention wants them.
 
     Of [B, S], those of all rows laid end to end; a row's padding is a document of its own.
 
@@ -75,15 +75,15 @@ def cumulative_lengths(document_ids: Tensor) -> Tensor:
     if document_ids.ndim == 2:
         rows = torch.arange(len(document_ids), device=document_ids.device)[:, None]
         document_ids = (document_ids + rows * (document_ids.max() + 1)).flatten()
-    borders = torch.nonzero(torch.diff(document_ids)).flatten() + 1
+    boundaries = torch.nonzero(torch.diff(document_ids)).flatten() + 1
     ends = torch.tensor([len(document_ids)], device=document_ids.device)
-    return torch.cat([torch.zeros_like(ends), borders, ends]).to(torch.int32)
+    return torch.cat([torch.zeros_like(ends), boundaries, ends]).to(torch.int32)
 
 
-def document_borders(document_ids: Tensor) -> dict[str, Tensor | int]:
+def document_boundaries(document_ids: Tensor) -> dict[str, Tensor | int]:
     """The same under the names that transformers' attention takes, with the longest document's length."""
-    borders = cumulative_lengths(document_ids)
-    return {**dict.fromkeys(BORDERS, borders), **dict.fromkeys(LONGEST, int(borders.diff().max()))}
+    boundaries = cumulative_lengths(document_ids)
+    return {**dict.fromkeys(BOUNDARIES, boundaries), **dict.fromkeys(LONGEST, int(boundaries.diff().max()))}
 
 
 def flex_mask(document_ids: Tensor) -> BlockMask:

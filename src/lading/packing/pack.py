@@ -57,10 +57,10 @@ def append_untrained(
     pack: Pack, sample: Encoded, *, fields: Mapping[str, Field], three_way: ThreeWay | None = None
 ) -> Pack:
     """The pack with one more document behind it that nothing is trained on."""
-    silent = {
+    untrained = {
         **sample.tensors,
         "labels": torch.full_like(sample.tensors["labels"], IGNORE_INDEX),
         "position_ids": pack_positions([sample.document], three_way),
         "document_ids": torch.full((sample.document.tokens,), len(pack.documents) + 1, dtype=torch.long),
     }
-    return replace(pack, documents=(*pack.documents, sample.document), tensors=join([pack.tensors, silent], fields))
+    return replace(pack, documents=(*pack.documents, sample.document), tensors=join([pack.tensors, untrained], fields))

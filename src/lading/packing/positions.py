@@ -2,7 +2,7 @@
 
 Two kinds: plain (0, 1, 2, …), and the three-way positions of the Qwen-VL models, where text advances all three and a
 picture spreads over height and width. The three-way kind carries a fourth row in front, the plain position, because
-that is where transformers looks for document borders.
+that is where transformers looks for document boundaries.
 """
 
 from __future__ import annotations

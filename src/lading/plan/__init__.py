@@ -3,7 +3,7 @@
 knapsack/     which samples share a pack; one algorithm a file, chosen by name
 order/        packs → (step, rank), alike in cost within a step; one way a file, chosen by name
 costs         what a pack costs in language, attention and vision
-room          how much of a pack samples may fill beside a placeholder
+capacity      how much of a pack samples may fill beside a placeholder
 carry_on      what is left of an epoch, for another number of ranks
 assign_workers  which worker makes which batch
 balance, randomness, stats   how good a plan is

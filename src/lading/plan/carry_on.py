@@ -1,6 +1,6 @@
 """What is left of an epoch, for any number of ranks.
 
-An epoch is trained in stretches: so many steps with so many ranks. Which packs a stretch has behind it follows from
+An epoch is trained in segments: so many steps with so many ranks. Which packs a segment has behind it follows from
 the plan alone, so that its numbers are all that must be remembered:
 
     12 packs, 4 ranks, stopped after step 1     packs of the first row done        [(4, 1)]
@@ -27,14 +27,14 @@ MOST_RANKS = 10_000_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Stretch:
+class EpochSegment:
     """Steps that were trained with one number of ranks."""
 
     world_size: int
     steps: int
 
     @classmethod
-    def from_dict(cls, value: Any, place: str = "a stretch") -> Stretch:
+    def from_dict(cls, value: Any, place: str = "a stretch") -> EpochSegment:
         """From plain values; `ConfigError` where they are none of a stretch's."""
         known = plain.named(value, place, ("world_size", "steps"))
         return cls(
@@ -45,18 +45,18 @@ class Stretch:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Schedule:
-    """The stretch that is being trained. Law: packs before it and packs in its order are all packs of the plan."""
+    """The segment that is being trained. Law: packs before it and packs in its order are all packs of the plan."""
 
     order: NDArray[np.int64]
-    """[steps, world_size] pack numbers of this stretch, from its beginning."""
+    """[steps, world_size] pack numbers of this segment, from its beginning."""
     repeated: int
     """How many places at the end of its last step hold a repeat."""
     before: NDArray[np.int64]
-    """Packs that earlier stretches trained on; one that was repeated stands as often."""
+    """Packs that earlier segments trained on; one that was repeated stands as often."""
 
     @property
     def world_size(self) -> int:
-        """Ranks of this stretch."""
+        """Ranks of this segment."""
         return int(self.order.shape[1])
 
     def last_step(self) -> NDArray[np.int64]:
@@ -67,28 +67,28 @@ class Schedule:
         return own
 
 
-def schedule(plan: PackPlan, stretches: Sequence[Stretch]) -> Schedule:
-    """The last of these stretches, laid out. Its own steps do not matter: it may be anywhere.
+def schedule(plan: PackPlan, segments: Sequence[EpochSegment]) -> Schedule:
+    """The last of these segments, laid out. Its own steps do not matter: it may be anywhere.
 
     >>> from lading.plan import make_plan
     >>> from lading.records import LengthTable
     >>> plan = make_plan(LengthTable.of(tokens=np.full(12, 9)), pack_size=10, world_size=4)
-    >>> left = schedule(plan, [Stretch(world_size=4, steps=1), Stretch(world_size=3, steps=0)])
+    >>> left = schedule(plan, [EpochSegment(world_size=4, steps=1), EpochSegment(world_size=3, steps=0)])
     >>> sorted([*left.before.tolist(), *set(left.order.ravel().tolist())]) == list(range(12)), left.repeated
     (True, 1)
     """
     before = np.zeros(0, dtype=np.int64)
-    for number, stretch in enumerate(stretches):
-        placed = _placed(plan, before, number, stretch.world_size)
-        if number == len(stretches) - 1:
+    for number, segment in enumerate(segments):
+        placed = _placed(plan, before, number, segment.world_size)
+        if number == len(segments) - 1:
             return Schedule(order=placed.order, repeated=placed.repeated, before=before)
-        if not 0 <= stretch.steps <= len(placed.order):
+        if not 0 <= segment.steps <= len(placed.order):
             raise ConfigError(
-                found=f"a stretch of {stretch.steps} steps with {stretch.world_size} ranks",
+                found=f"a segment of {segment.steps} steps with {segment.world_size} ranks",
                 wanted=f"at most {len(placed.order)}, which is all that was left",
                 where="cursor",
             )
-        before = np.concatenate([before, placed.order[: stretch.steps].ravel()])
+        before = np.concatenate([before, placed.order[: segment.steps].ravel()])
     raise ConfigError(found="no stretch", wanted="at least one", where="cursor")
 
 

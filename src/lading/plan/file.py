@@ -122,19 +122,19 @@ def _header(path: Path) -> tuple[dict[str, Any], int]:
 
 
 def _mapped(path: Path, name: str, place: Any, first: int) -> NDArray[Any]:
-    told = plain.named(place, f"the place of {name}", ("type", "shape", "offset"))
+    entry = plain.named(place, f"the place of {name}", ("type", "shape", "offset"))
     known = BROKEN if name == "costs" else WHOLE
-    if told["type"] not in known:
-        raise plain.refused(told["type"], f"the type of {name}", " or ".join(known))
-    shape = tuple(plain.whole(size, f"the shape of {name}") for size in plain.listed(told["shape"], f"{name}: shape"))
-    offset = first + plain.whole(told["offset"], f"the place of {name}")
+    if entry["type"] not in known:
+        raise plain.refused(entry["type"], f"the type of {name}", " or ".join(known))
+    shape = tuple(plain.whole(size, f"the shape of {name}") for size in plain.listed(entry["shape"], f"{name}: shape"))
+    offset = first + plain.whole(entry["offset"], f"the place of {name}")
     if len(shape) != DIMENSIONS[name]:
-        raise plain.refused(told["shape"], f"the shape of {name}", f"{DIMENSIONS[name]} numbers")
+        raise plain.refused(entry["shape"], f"the shape of {name}", f"{DIMENSIONS[name]} numbers")
     if 0 in shape:
-        return np.zeros(shape, dtype=told["type"])
-    if offset + math.prod(shape) * np.dtype(told["type"]).itemsize > path.stat().st_size:
+        return np.zeros(shape, dtype=entry["type"])
+    if offset + math.prod(shape) * np.dtype(entry["type"]).itemsize > path.stat().st_size:
         raise ValueError(f"{name} ends behind the file")
-    return np.memmap(path, dtype=told["type"], mode="r", offset=offset, shape=shape)
+    return np.memmap(path, dtype=entry["type"], mode="r", offset=offset, shape=shape)
 
 
 def _places(arrays: dict[str, NDArray[Any]]) -> dict[str, dict[str, Any]]:

@@ -5,7 +5,7 @@ choose     which samples are shown, where there are more than a page holds
 gather     the loader's samples → those records
 findings   what is to be said of each sample, and like findings in groups
 packs      packs → plain values for the page
-tokens     an outline → its tokens, runs of a medium's collapsed
+tokens     an tokenised → its tokens, runs of a medium's collapsed
 media      pictures, frames and sounds, made small
 data       records → plain values for the page; charts: a plan's numbers, few enough to draw
 html       plain values → the file

@@ -72,11 +72,11 @@ def work_over_steps(plan: PackPlan) -> dict[str, Any]:
 def _work(cost: NDArray[np.float64]) -> dict[str, Any]:
     """[steps, ranks] → the same over at most `STEPS` places."""
     cost = cost / cost.mean()
-    borders = np.unique(np.linspace(0, len(cost), min(STEPS, len(cost)) + 1).astype(int))
-    width = np.diff(borders)
+    boundaries = np.unique(np.linspace(0, len(cost), min(STEPS, len(cost)) + 1).astype(int))
+    width = np.diff(boundaries)
 
     def mean(values: NDArray[np.float64]) -> list[Any]:
-        shrunk: list[Any] = (np.add.reduceat(values, borders[:-1], axis=0).T / width).round(4).tolist()
+        shrunk: list[Any] = (np.add.reduceat(values, boundaries[:-1], axis=0).T / width).round(4).tolist()
         return shrunk
 
     lines = mean(cost) if cost.shape[1] <= RANKS else []

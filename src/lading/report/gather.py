@@ -15,7 +15,7 @@ from lading.report.records import Gathered, MediumView, SampleView, Turn
 from lading.report.tokens import token_texts, tokens_view
 
 if TYPE_CHECKING:
-    from lading.encode import Outline
+    from lading.encode import TokenisedSample
     from lading.loader import Samples
 
 CHUNK = 32
@@ -48,13 +48,13 @@ def gather(
         part = chosen[start : start + CHUNK]
         views += _look(samples, part, budget)
         progress(len(part))
-    border = samples.facts
+    facts = samples.facts
     ids = {token for view in views if view.tokens is not None for token in view.tokens.ids.tolist()}
     return Gathered(
         samples=tuple(views),
-        texts=token_texts(border.processor.tokenizer, ids),
-        family=border.family.title,
-        sight="" if border.family.layers is None else _OTHER_SIGHT,
+        texts=token_texts(facts.processor.tokenizer, ids),
+        family=facts.family.title,
+        sight="" if facts.family.layers is None else _OTHER_SIGHT,
     )
 
 
@@ -64,26 +64,26 @@ _OTHER_SIGHT = (
 
 
 def _look(samples: Samples, indices: Sequence[int], budget: Budget) -> Iterator[SampleView]:
-    from lading.encode import Outline
+    from lading.encode import TokenisedSample
 
-    for index, outline in zip(indices, samples.outline(indices), strict=True):
+    for index, tokenised in zip(indices, samples.tokenised(indices), strict=True):
         key = samples.corpus.key(index)
-        if isinstance(outline, Outline):
-            turns = _turns(samples, outline.conversation, _footprints(outline), budget)
-            yield SampleView(key=key, turns=turns, tokens=tokens_view(outline, samples.facts.three_way))
+        if isinstance(tokenised, TokenisedSample):
+            turns = _turns(samples, tokenised.conversation, _footprints(tokenised), budget)
+            yield SampleView(key=key, turns=turns, tokens=tokens_view(tokenised, samples.facts.three_way))
             continue
         # What cannot be tokenised may still be read.
         talk = samples.policy.attempt(key, partial(samples.conversation, index))
         turns = () if isinstance(talk, Dropped) else _turns(samples, talk, (), budget)
-        yield SampleView(key=key, turns=turns, trouble=outline.detail)
+        yield SampleView(key=key, turns=turns, trouble=tokenised.detail)
 
 
-def _footprints(outline: Outline) -> list[Footprint]:
+def _footprints(tokenised: TokenisedSample) -> list[Footprint]:
     """What the media take up, in reading order."""
     of_kind = {
-        kind: iter([span.footprint for span in outline.media if span.footprint.kind == kind]) for kind in MEDIA_KINDS
+        kind: iter([span.footprint for span in tokenised.media if span.footprint.kind == kind]) for kind in MEDIA_KINDS
     }
-    return [next(of_kind[part.kind]) for part in outline.conversation.media]
+    return [next(of_kind[part.kind]) for part in tokenised.conversation.media]
 
 
 def _turns(

@@ -1,4 +1,4 @@
-"""An outline → its tokens as they are shown: runs of a medium's token collapsed, each id with a text."""
+"""A tokenised sample → its tokens as they are shown: runs of a medium's token collapsed, each id with a text."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ from lading.records import Document
 from lading.report.records import TokensView
 
 if TYPE_CHECKING:
-    from lading.encode import Outline
+    from lading.encode import TokenisedSample
     from lading.packing.positions import ThreeWay
 
 REPLACEMENT = "\ufffd"
 
 
-def tokens_view(outline: Outline, three_way: ThreeWay | None) -> TokensView:
+def tokens_view(tokenised: TokenisedSample, three_way: ThreeWay | None) -> TokensView:
     """The tokens of a sample, with what is trained on and where each stands."""
     from lading.packing.positions import document_positions
 
-    document = Document(key=outline.conversation.key, tokens=len(outline.ids), media=outline.media)
+    document = Document(key=tokenised.conversation.key, tokens=len(tokenised.ids), media=tokenised.media)
     positions: NDArray[Any] = document_positions(document, three_way).numpy()
     # Of four rows the first are plain positions, which are the tokens' own numbers.
     positions = positions[None] if three_way is None else positions[1:]
-    kept = np.ones(len(outline.ids), dtype=bool)
-    medium = np.full(len(outline.ids), -1, dtype=np.int64)
-    for number, span in zip(_reading_order(outline), outline.media, strict=True):
+    kept = np.ones(len(tokenised.ids), dtype=bool)
+    medium = np.full(len(tokenised.ids), -1, dtype=np.int64)
+    for number, span in zip(_reading_order(tokenised), tokenised.media, strict=True):
         for start, stop in span.runs:
             kept[start + 1 : stop] = False
             medium[start:stop] = number
     starts = np.flatnonzero(kept)
     stops = np.append(starts[1:], len(kept))
     return TokensView(
-        ids=outline.ids[starts],
+        ids=tokenised.ids[starts],
         counts=stops - starts,
-        trained=outline.labels[starts] != IGNORE_INDEX,
+        trained=tokenised.labels[starts] != IGNORE_INDEX,
         first=positions[:, starts].T,
         last=positions[:, stops - 1].T,
         medium=medium[starts],
     )
 
 
-def _reading_order(outline: Outline) -> list[int]:
+def _reading_order(tokenised: TokenisedSample) -> list[int]:
     """Which of the conversation's media each span shows. A template may write one kind before another, but those of
     one kind in their order.
     """
-    parts = outline.conversation.media
+    parts = tokenised.conversation.media
     places = {kind: iter([at for at, part in enumerate(parts) if part.kind == kind]) for kind in MEDIA_KINDS}
-    return [next(places[span.footprint.kind]) for span in outline.media]
+    return [next(places[span.footprint.kind]) for span in tokenised.media]
 
 
 def token_texts(tokenizer: Any, ids: Iterable[int]) -> Mapping[int, str]:

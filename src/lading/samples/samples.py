@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from lading.conversation import Layout, read_conversation, shorten
-from lading.encode import Encoder, Outline
-from lading.encode.processor_facts import Border
+from lading.encode import Encoder, TokenisedSample
+from lading.encode.processor_facts import ProcessorFacts
 from lading.encode.tokeniser import Sized
 from lading.errors import ExactnessError
 from lading.records import Conversation, Cut, Dropped, Encoded, Length, SampleKey
@@ -37,7 +37,7 @@ class Samples:
         return len(self.corpus)
 
     @property
-    def facts(self) -> Border:
+    def facts(self) -> ProcessorFacts:
         """What is known of the processor."""
         return self.encoder.facts
 
@@ -50,7 +50,7 @@ class Samples:
         whole = read_conversation(self.corpus.named(key), self.layouts[self.corpus.locate(key.index)[0]])
         return shorten(whole, self.cuts[key.index]) if key.index in self.cuts else whole
 
-    def outline(self, indices: Sequence[int]) -> list[Outline | Dropped]:
+    def tokenised(self, indices: Sequence[int]) -> list[TokenisedSample | Dropped]:
         """Tokens and labels of many samples, without pixels; what cannot be used says why."""
         return self.policy.attempt_each(self._keys(indices), self._sized, self.encoder.tokenise)
 
@@ -66,15 +66,15 @@ class Samples:
         """The same of several samples. All are tokenised before the first pixel is decoded: pixels drive everything
         else out of the caches, and a sample that is tokenised right behind a picture takes three times as long.
         """
-        outlines = self.outline(indices)
+        tokenised = self.tokenised(indices)
         if counted is not None:
-            for outline, length in zip(outlines, counted, strict=True):
-                _check_length(outline, length)
+            for sample, length in zip(tokenised, counted, strict=True):
+                _check_length(sample, length)
         return [
-            outline
-            if isinstance(outline, Dropped)
-            else self.policy.attempt(outline.conversation.key, partial(self.encoder.with_media, outline))
-            for outline in outlines
+            sample
+            if isinstance(sample, Dropped)
+            else self.policy.attempt(sample.conversation.key, partial(self.encoder.with_media, sample))
+            for sample in tokenised
         ]
 
     def in_bytes(self) -> Samples:
@@ -88,11 +88,11 @@ class Samples:
         return self.encoder.sized(self.read(key))
 
 
-def _check_length(outline: Outline | Dropped, counted: int) -> None:
-    if isinstance(outline, Dropped) or len(outline.ids) == counted:
+def _check_length(tokenised: TokenisedSample | Dropped, counted: int) -> None:
+    if isinstance(tokenised, Dropped) or len(tokenised.ids) == counted:
         return
     raise ExactnessError(
-        found=f"{len(outline.ids)} tokens of {outline.conversation.key}",
+        found=f"{len(tokenised.ids)} tokens of {tokenised.conversation.key}",
         wanted=f"{counted}, as counted",
         consequence="its media changed since it was counted, or the count is wrong: see `lading count --again`, "
         "and try tokenizer='exact' (`--tokenizer exact`)",

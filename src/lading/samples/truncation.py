@@ -15,7 +15,7 @@ from operator import attrgetter
 import numpy as np
 
 from lading.conversation import cuts
-from lading.encode import Outline
+from lading.encode import TokenisedSample
 from lading.errors import Reason, SkipSample
 from lading.progress import task
 from lading.records import COLUMNS, Cut, Dropped, Length, LengthTable, TooLong, Truncated
@@ -57,18 +57,18 @@ Answer = tuple[Truncated, Length] | Dropped
 
 def _answers(samples: Samples, indices: Sequence[int], limit: int) -> Iterator[Answer]:
     for chunk in _chunks(indices):
-        whole = dict(zip(chunk, samples.outline(chunk), strict=True))
-        readable = {index: outline for index, outline in whole.items() if isinstance(outline, Outline)}
+        whole = dict(zip(chunk, samples.tokenised(chunk), strict=True))
+        readable = {index: tokenised for index, tokenised in whole.items() if isinstance(tokenised, TokenisedSample)}
         found = _search(samples, readable, limit)
-        for index, outline in whole.items():
-            if isinstance(outline, Dropped):
-                yield outline
+        for index, tokenised in whole.items():
+            if isinstance(tokenised, Dropped):
+                yield tokenised
             elif index in found:
                 cut, length = found[index]
-                key, tokens = outline.conversation.key, len(outline.ids)
+                key, tokens = tokenised.conversation.key, len(tokenised.ids)
                 yield Truncated(key=key, tokens=tokens, kept=length.tokens, cut=cut), length
             else:
-                yield samples.policy.settle(outline.conversation.key, _nothing_fits(outline, limit))
+                yield samples.policy.settle(tokenised.conversation.key, _nothing_fits(tokenised, limit))
 
 
 def _chunks(indices: Sequence[int]) -> Iterator[Sequence[int]]:
@@ -79,29 +79,29 @@ def _chunks(indices: Sequence[int]) -> Iterator[Sequence[int]]:
             advance(len(chunk))
 
 
-def _search(samples: Samples, whole: dict[int, Outline], limit: int) -> dict[int, tuple[Cut, Length]]:
+def _search(samples: Samples, whole: dict[int, TokenisedSample], limit: int) -> dict[int, tuple[Cut, Length]]:
     """The longest cut that fits, of each sample that has one: all try their next one together, until none is left."""
     # A cut that the template refuses is no cut; it is no fault of the sample, even where faults are raised.
     lenient = replace(samples, policy=SkipPolicy())
-    waiting = {index: iter(_worth_trying(outline, limit)) for index, outline in whole.items()}
+    waiting = {index: iter(_worth_trying(tokenised, limit)) for index, tokenised in whole.items()}
     found: dict[int, tuple[Cut, Length]] = {}
     while waiting:
         tried = {index: cut for index, left in waiting.items() if (cut := next(left, None)) is not None}
-        for index, outline in zip(tried, replace(lenient, cuts=tried).outline(list(tried)), strict=True):
-            if isinstance(outline, Outline) and len(outline.ids) <= limit:
-                found[index] = tried[index], outline.length
+        for index, tokenised in zip(tried, replace(lenient, cuts=tried).tokenised(list(tried)), strict=True):
+            if isinstance(tokenised, TokenisedSample) and len(tokenised.ids) <= limit:
+                found[index] = tried[index], tokenised.length
         waiting = {index: waiting[index] for index in tried if index not in found}
     return found
 
 
-def _worth_trying(outline: Outline, limit: int) -> list[Cut]:
+def _worth_trying(tokenised: TokenisedSample, limit: int) -> list[Cut]:
     """The cuts that may fit, by where their answers lie in the whole sample; the longest first."""
-    messages = outline.conversation.messages
+    messages = tokenised.conversation.messages
     answers = [place for place, message in enumerate(messages) if message.role == "assistant"]
-    every = cuts(outline.conversation)
-    if len(answers) != len(outline.spans):
+    every = cuts(tokenised.conversation)
+    if len(answers) != len(tokenised.spans):
         return every
-    spans = dict(zip(answers, outline.spans, strict=True))
+    spans = dict(zip(answers, tokenised.spans, strict=True))
 
     def least(cut: Cut) -> int:
         start, stop = spans[cut.messages - 1]
@@ -110,10 +110,10 @@ def _worth_trying(outline: Outline, limit: int) -> list[Cut]:
     return [cut for cut in every if least(cut) <= limit + SLACK]
 
 
-def _nothing_fits(outline: Outline, limit: int) -> SkipSample:
+def _nothing_fits(tokenised: TokenisedSample, limit: int) -> SkipSample:
     return SkipSample(
         Reason.TOO_LONG,
-        found=f"{len(outline.ids)} tokens, and no answer that ends within the first {limit}",
-        wanted=f"an answer or a medium's border within the pack size, {limit}",
-        where=outline.conversation.key.where,
+        found=f"{len(tokenised.ids)} tokens, and no answer that ends within the first {limit}",
+        wanted=f"an answer or a medium that ends within the pack size, {limit}",
+        where=tokenised.conversation.key.where,
     )

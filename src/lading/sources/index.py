@@ -89,7 +89,7 @@ def open_index(path: Path, *, kind: str, scan: Scan, cache: Cache = True, again:
         place = places[-1]
         try:
             with replacing(place) as out:
-                _write(out, mark, _told(path, scan(file, state.st_size), state.st_size))
+                _write(out, mark, _with_progress(path, scan(file, state.st_size), state.st_size))
         except OSError as error:
             logger.warning("where the rows of %s begin is not kept: %s", path, error)
             return _in_memory(path, file, state, kind, scan)
@@ -139,13 +139,15 @@ def _index(words: NDArray[np.int64]) -> RowIndex | None:
 def _in_memory(path: Path, file: BytesFile, state: os.stat_result, kind: str, scan: Scan) -> RowIndex:
     file.seek(0)
     out = io.BytesIO()
-    _write(out, bytes(16), _told(path, scan(file, state.st_size), state.st_size))
+    _write(out, bytes(16), _with_progress(path, scan(file, state.st_size), state.st_size))
     index = _index(np.frombuffer(out.getbuffer(), dtype=_WORD))
     assert index is not None, f"a scan of {kind} that gave no starts"
     return index
 
 
-def _told(path: Path, parts: Iterator[tuple[Positions, Positions]], size: int) -> Iterator[tuple[Positions, Positions]]:
+def _with_progress(
+    path: Path, parts: Iterator[tuple[Positions, Positions]], size: int
+) -> Iterator[tuple[Positions, Positions]]:
     """The parts of a scan as they come, while whoever watches is told how far in the file they are."""
     far = 0
     with task(f"finding the rows of {path.name}", size, "bytes") as advance:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from lading.encode.template import messages_for_template
-from lading.loader import Border
+from lading.loader import ProcessorFacts
 from lading.media import audio, image, video
 from lading.media.pixels import clip_frames, of_kind, sampling_rate
 from lading.media.probe import metadata
@@ -24,58 +24,58 @@ TEMPORAL_PATCH = 2
 """Frames in a row of a clip's grid, for the processors that are told a clip's rate."""
 
 
-def chat_template(border: Border) -> str:
+def chat_template(facts: ProcessorFacts) -> str:
     """The processor's chat template, wherever it keeps it."""
-    return str(border.processor.chat_template or border.processor.tokenizer.chat_template)
+    return str(facts.processor.chat_template or facts.processor.tokenizer.chat_template)
 
 
-def rendered(border: Border, messages: tuple[Message, ...], *, prompt: bool = False) -> str:
+def rendered(facts: ProcessorFacts, messages: tuple[Message, ...], *, prompt: bool = False) -> str:
     """What the processor's own chat template makes of messages; with `prompt`, up to where the next answer begins."""
     return str(
-        border.processor.apply_chat_template(
-            messages_for_template(messages, system_as_text=border.family.system_as_text),
-            chat_template=chat_template(border),
+        facts.processor.apply_chat_template(
+            messages_for_template(messages, system_as_text=facts.family.system_as_text),
+            chat_template=chat_template(facts),
             add_generation_prompt=prompt,
             tokenize=False,
         )
     )
 
 
-def own_inputs(border: Border, conversation: Conversation, footprints: list[Footprint]) -> dict[str, Tensor]:
+def own_inputs(facts: ProcessorFacts, conversation: Conversation, footprints: list[Footprint]) -> dict[str, Tensor]:
     """What transformers makes of a conversation, [1, T] for what has one entry a token. Footprints say which frames of
     a clip are used, and nothing else.
     """
     clips = any(part.kind == "video" for part in conversation.media)
-    made = _with_clips(border, conversation, footprints) if clips else _without_clips(border, conversation)
-    wanted = {*border.family.fields, *TYPES, "input_ids", "attention_mask"}
+    made = _with_clips(facts, conversation, footprints) if clips else _without_clips(facts, conversation)
+    wanted = {*facts.family.fields, *TYPES, "input_ids", "attention_mask"}
     return {name: value for name, value in made.items() if name in wanted}
 
 
-def _without_clips(border: Border, conversation: Conversation) -> dict[str, Tensor]:
-    messages = messages_for_template(conversation.messages, system_as_text=border.family.system_as_text)
+def _without_clips(facts: ProcessorFacts, conversation: Conversation) -> dict[str, Tensor]:
+    messages = messages_for_template(conversation.messages, system_as_text=facts.family.system_as_text)
     media = iter(conversation.media)
     places = (part for message in messages if isinstance(message["content"], list) for part in message["content"])
     for part in places:
         if part["type"] == "image":
             part["image"] = image.decode(next(media))
         if part["type"] == "audio":
-            part["audio"] = audio.decode(next(media), sampling_rate(border.processor))
-    made = border.processor.apply_chat_template(
-        messages, tokenize=True, return_dict=True, return_tensors="pt", chat_template=chat_template(border)
+            part["audio"] = audio.decode(next(media), sampling_rate(facts.processor))
+    made = facts.processor.apply_chat_template(
+        messages, tokenize=True, return_dict=True, return_tensors="pt", chat_template=chat_template(facts)
     )
     return dict(made)
 
 
-def _with_clips(border: Border, conversation: Conversation, footprints: list[Footprint]) -> dict[str, Tensor]:
-    processor, parts = border.processor, conversation.media
-    text, first = rendered(border, conversation.messages), processor.tokenizer.bos_token
+def _with_clips(facts: ProcessorFacts, conversation: Conversation, footprints: list[Footprint]) -> dict[str, Tensor]:
+    processor, parts = facts.processor, conversation.media
+    text, first = rendered(facts, conversation.messages), processor.tokenizer.bos_token
     clips = of_kind("video", parts, footprints)
     pictures = [image.decode(part) for part in parts if part.kind == "image"]
     heard = any(footprint.sound is not None for _, footprint in clips)
     options: dict[str, Any] = {}
     if pictures:
         options["images"] = [pictures]
-    if "audio" in border.geometries:
+    if "audio" in facts.geometries:
         # A processor that hears asks for the rate of the clip instead of reading its metadata.
         options["fps"] = TEMPORAL_PATCH / clips[0][1].seconds
         options[HEARD] = heard
@@ -99,12 +99,12 @@ def _with_clips(border: Border, conversation: Conversation, footprints: list[Foo
     return dict(made)
 
 
-def model_inputs(border: Border, own: dict[str, Tensor], conversation: Conversation) -> dict[str, Any]:
+def model_inputs(facts: ProcessorFacts, own: dict[str, Tensor], conversation: Conversation) -> dict[str, Any]:
     """What transformers would feed its model for this conversation: one row, no positions."""
     heard = any(part.options.get(HEARD) for part in conversation.media)
     inputs: dict[str, Any] = {**own, "use_cache": False, **({HEARD: True} if heard else {})}
     grids = {"image_grid_thw", "video_grid_thw"} & set(own)
-    if grids and border.three_way is not None and "mm_token_type_ids" not in own:
-        types = border.processor.create_mm_token_type_ids(own["input_ids"].tolist())
+    if grids and facts.three_way is not None and "mm_token_type_ids" not in own:
+        types = facts.processor.create_mm_token_type_ids(own["input_ids"].tolist())
         inputs["mm_token_type_ids"] = torch.tensor(types)
     return inputs

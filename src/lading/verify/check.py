@@ -69,21 +69,21 @@ def verify(
     """
     started = time.monotonic()
     opened = corpus if isinstance(corpus, Corpus) else open_corpus(corpus)
-    border = read_processor(load_processor(processor), family)
+    facts = read_processor(load_processor(processor), family)
     chosen = part_of(opened, spread(opened, limit))
-    samples = Samples(corpus=chosen, encoder=Encoder(facts=border))
-    loaded = load_model(model, border)
-    books = _Books(
+    samples = Samples(corpus=chosen, encoder=Encoder(facts=facts))
+    loaded = load_model(model, facts)
+    comparison = _Comparison(
         model=loaded,
         tolerance=TOLERANCE[model == SMALL] if tolerance is None else tolerance,
-        fixed=torch.tensor(sorted(border.processor.tokenizer.get_added_vocab().values())),
+        fixed=torch.tensor(sorted(facts.processor.tokenizer.get_added_vocab().values())),
     )
     with told(progress, "comparing", len(chosen)) as advance:
-        for lot in _lots(samples, loaded, books.dropped):
+        for lot in _lots(samples, loaded, comparison.dropped):
             try:
                 loader = Loader(
                     part_of(chosen, lot.indices),
-                    border.processor,
+                    facts.processor,
                     family=family,
                     model_config=loaded.config,
                     pack_size=pack_size,
@@ -93,24 +93,24 @@ def verify(
                 )
             except CorpusError:
                 # All of these can be counted, so what keeps them out of every pack is their length.
-                books.dropped[Reason.TOO_LONG.value] += len(lot.indices)
+                comparison.dropped[Reason.TOO_LONG.value] += len(lot.indices)
                 continue
-            books.read(loader, lot.refusal, through, advance)
-    if sum(books.dropped.values()) == len(chosen):
-        reasons = ", ".join(f"{reason} {count}" for reason, count in books.dropped.items())
+            comparison.read(loader, lot.refusal, through, advance)
+    if sum(comparison.dropped.values()) == len(chosen):
+        reasons = ", ".join(f"{reason} {count}" for reason, count in comparison.dropped.items())
         raise CorpusError(found=f"nothing to train on among {len(chosen)} samples ({reasons})", wanted="at least one")
     return Verification(
         samples=len(chosen),
-        documents=books.documents,
-        packs=books.packs,
-        differences=tuple(books.differences),
-        max_abs_loss_diff=books.loss,
-        max_abs_sight_diff=books.sight,
-        losses=books.losses,
-        not_run=dict(books.not_run),
-        dropped=dict(books.dropped),
-        tolerance=books.tolerance,
-        family=border.family.name,
+        documents=comparison.documents,
+        packs=comparison.packs,
+        differences=tuple(comparison.differences),
+        max_abs_loss_diff=comparison.loss,
+        max_abs_sight_diff=comparison.sight,
+        losses=comparison.losses,
+        not_run=dict(comparison.not_run),
+        dropped=dict(comparison.dropped),
+        tolerance=comparison.tolerance,
+        family=facts.family.name,
         model=model,
         attention=attention,
         seconds=time.monotonic() - started,
@@ -131,11 +131,11 @@ def _lots(samples: Samples, model: Any, dropped: Counter[str]) -> list[_Lot]:
     """
     refusals: dict[frozenset[str], str] = {}
     lots: dict[str, list[int]] = {}
-    for index, outline in enumerate(samples.outline(range(len(samples)))):
-        if isinstance(outline, Dropped):
-            dropped[outline.reason.value] += 1
+    for index, tokenised in enumerate(samples.tokenised(range(len(samples)))):
+        if isinstance(tokenised, Dropped):
+            dropped[tokenised.reason.value] += 1
             continue
-        kinds = frozenset(part.kind for part in outline.conversation.media)
+        kinds = frozenset(part.kind for part in tokenised.conversation.media)
         if kinds not in refusals:
             refusals[kinds] = _refusal(samples, index, model)
         lots.setdefault(refusals[kinds], []).append(index)
@@ -151,7 +151,7 @@ def _refusal(samples: Samples, index: int, model: Any) -> str:
 
 
 @dataclass(kw_only=True, slots=True)
-class _Books:
+class _Comparison:
     """What has been found so far."""
 
     model: Any
@@ -193,8 +193,8 @@ class _Books:
             other = others[place.document.key.index]
             self.differences += compare_tokens(batch, place, other)
             self.differences += compare_labels(batch, place, other)
-            if other.untold:
-                self.not_run[other.untold] += 1
+            if other.not_compared:
+                self.not_run[other.not_compared] += 1
         self.differences += compare_tails(batch, found)
         self.differences += compare_pixels(batch, found, others, family)
         if refusal:

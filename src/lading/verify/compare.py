@@ -55,7 +55,7 @@ class Alone:
     """What a model is fed."""
     labels: tuple[int, ...] | None
     """Unshifted; `None` where the chat template does not tell."""
-    untold: str = ""
+    not_compared: str = ""
     """Why there are no labels."""
 
     @property
@@ -66,19 +66,19 @@ class Alone:
 
 def alone(samples: Samples, index: int) -> Alone:
     """Sample `index` by itself."""
-    border, conversation = samples.facts, samples.conversation(index)
-    own = own_inputs(border, conversation, samples.encoder.footprints(conversation))
-    labels, untold = None, ""
+    facts, conversation = samples.facts, samples.conversation(index)
+    own = own_inputs(facts, conversation, samples.encoder.footprints(conversation))
+    labels, not_compared = None, ""
     try:
-        labels = tuple(labels_alone(border, conversation, own["input_ids"][0].tolist()))
+        labels = tuple(labels_alone(facts, conversation, own["input_ids"][0].tolist()))
     except SkipSample as skip:
-        untold = f"labels: {skip.found}"
+        not_compared = f"labels: {skip.found}"
     return Alone(
         conversation=conversation,
         own=own,
-        inputs=model_inputs(border, own, conversation),
+        inputs=model_inputs(facts, own, conversation),
         labels=labels,
-        untold=untold,
+        not_compared=not_compared,
     )
 
 

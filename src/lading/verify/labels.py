@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from lading.errors import Reason, SkipSample
 from lading.fields import IGNORE_INDEX
-from lading.loader import Border
+from lading.loader import ProcessorFacts
 from lading.records import Conversation, MediaPart, Message, TextPart
 from lading.verify.alone import rendered
 
@@ -25,30 +25,30 @@ EDGE = 2
 Span = tuple[int, int]
 
 
-def labels_alone(border: Border, conversation: Conversation, ids: Sequence[int]) -> list[int]:
+def labels_alone(facts: ProcessorFacts, conversation: Conversation, ids: Sequence[int]) -> list[int]:
     """The labels of a conversation whose tokens are `ids`, unshifted. `SkipSample` where the template does not tell."""
     from jinja2 import TemplateError
 
-    text = rendered(border, conversation.messages)
+    text = rendered(facts, conversation.messages)
     try:
-        spans = list(_answers(border, conversation, text))
+        spans = list(_answers(facts, conversation, text))
     except TemplateError as error:
-        raise _untold(conversation, f"a chat template that refuses another answer ({error})") from error
-    tokenizer = border.processor.tokenizer
+        raise _not_compared(conversation, f"a chat template that refuses another answer ({error})") from error
+    tokenizer = facts.processor.tokenizer
     first = tokenizer.bos_token
     plain = tokenizer(text, add_special_tokens=not (first and text.startswith(first)), return_offsets_mapping=True)
     offsets: list[Span] = plain["offset_mapping"]
     trained = [any(start <= own[0] < stop for start, stop in spans) for own in offsets]
     labels = [IGNORE_INDEX] * len(ids)
     cursor = 0
-    for first_token, stop in _segments(border, text, offsets):
+    for first_token, stop in _segments(facts, text, offsets):
         if not any(trained[first_token:stop]):
             continue
         begin, end = _without_edges(trained, first_token, stop, len(offsets))
         segment = plain["input_ids"][begin:end]
         place = _find(ids, segment, cursor)
         if place < 0:
-            raise _untold(conversation, "an answer that its own processor tokenises otherwise beside its media")
+            raise _not_compared(conversation, "an answer that its own processor tokenises otherwise beside its media")
         for token in range(begin, end):
             if trained[token]:
                 labels[place + token - begin] = plain["input_ids"][token]
@@ -56,34 +56,34 @@ def labels_alone(border: Border, conversation: Conversation, ids: Sequence[int])
     return labels
 
 
-def _answers(border: Border, conversation: Conversation, text: str) -> Iterator[Span]:
+def _answers(facts: ProcessorFacts, conversation: Conversation, text: str) -> Iterator[Span]:
     """Characters of every answer, its closing marker included."""
-    closing = border.family.turns.closing
+    closing = facts.family.turns.closing
     for place, message in enumerate(conversation.messages):
         if message.role != "assistant":
             continue
         if any(isinstance(part, MediaPart) for part in message.parts):
-            raise _untold(conversation, "an answer that shows a medium")
+            raise _not_compared(conversation, "an answer that shows a medium")
         earlier, stranger = conversation.messages[:place], replace(message, parts=(TextPart(text=STRANGER),))
-        changed = rendered(border, (*earlier, stranger, *conversation.messages[place + 1 :]))
+        changed = rendered(facts, (*earlier, stranger, *conversation.messages[place + 1 :]))
         before, found, behind = changed.partition(STRANGER)
         if not (found and text.startswith(before) and text.endswith(behind)):
-            raise _untold(conversation, "a chat template that writes more than the answer when an answer changes")
+            raise _not_compared(conversation, "a chat template that writes more than the answer when an answer changes")
         stop = len(text) - len(behind)
         gap, closed, _ = behind.partition(closing)
         ends = stop + len(gap) + len(closing) if closed and not gap.strip() else len(text)
-        yield _beginning(border, earlier, before), ends
+        yield _beginning(facts, earlier, before), ends
 
 
-def _beginning(border: Border, earlier: tuple[Message, ...], before: str) -> int:
+def _beginning(facts: ProcessorFacts, earlier: tuple[Message, ...], before: str) -> int:
     """Where an answer begins that `before` stands in front of: behind its prompt, if only blanks lie between."""
-    prompt = rendered(border, earlier, prompt=True) if earlier else before
+    prompt = rendered(facts, earlier, prompt=True) if earlier else before
     return len(prompt) if before.startswith(prompt) and not before[len(prompt) :].strip() else len(before)
 
 
-def _segments(border: Border, text: str, offsets: Sequence[Span]) -> Iterator[Span]:
+def _segments(facts: ProcessorFacts, text: str, offsets: Sequence[Span]) -> Iterator[Span]:
     """Tokens between media, as (first, one past the last)."""
-    marks = "|".join(re.escape(medium.mark) for medium in border.tokeniser.media.values())
+    marks = "|".join(re.escape(medium.mark) for medium in facts.tokeniser.media.values())
     shown = [match.span() for match in re.finditer(marks, text)] if marks else []
     first = 0
     for start, stop in shown:
@@ -109,7 +109,7 @@ def _find(ids: Sequence[int], segment: Sequence[int], start: int) -> int:
     )
 
 
-def _untold(conversation: Conversation, found: str) -> SkipSample:
+def _not_compared(conversation: Conversation, found: str) -> SkipSample:
     return SkipSample(
         Reason.TEMPLATE_REFUSED, found=found, wanted="one whose labels can be told apart", where=conversation.key.where
     )

@@ -10,7 +10,7 @@ from lading import toy
 from lading.addresses import refuse_address
 from lading.errors import ConfigError
 from lading.family import Family
-from lading.loader import Border
+from lading.loader import ProcessorFacts
 from lading.progress import bars_like_ours, task
 
 SMALL = "small"
@@ -22,25 +22,25 @@ FED = {"Qwen3OmniMoeForConditionalGeneration": "Qwen3OmniMoeThinkerForConditiona
 """Of a model that also speaks, the part that is fed and trained: its class finds its own weights among all of them."""
 
 
-def load_model(name: str, border: Border) -> Any:
+def load_model(name: str, facts: ProcessorFacts) -> Any:
     """`small`, or the folder or hub id of a real model: in float32, on a GPU where there is one."""
     with task("loading the model"):
-        model = small_model(border) if name == SMALL else _real_model(name, border.family)
-    if border.family.name in CAUSAL_TOWERS:
+        model = small_model(facts) if name == SMALL else _real_model(name, facts.family)
+    if facts.family.name in CAUSAL_TOWERS:
         model.set_attn_implementation({"": "sdpa", "vision_config": "eager"})
     return model.eval()
 
 
-def small_model(border: Border) -> Any:
+def small_model(facts: ProcessorFacts) -> Any:
     """A small, loud model of the family's own class that fits the processor: no weights are needed, and none help."""
-    name = border.family.name
+    name = facts.family.name
     if name not in toy.recipes():
         raise ConfigError(
-            found=f"no small model for {border.family.title}",
+            found=f"no small model for {facts.family.title}",
             wanted="--model PATH, a folder or hub id of the model to train",
             consequence="without a model neither positions nor losses can be compared",
         )
-    return loud(toy.fitted(name, border.processor))
+    return loud(toy.fitted(name, facts.processor))
 
 
 def loud(model: Any) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from lading.encode import Encoder
-from lading.encode.processor_facts import Border, read_processor
+from lading.encode.processor_facts import ProcessorFacts, read_processor
 from lading.errors import ConfigError, Reason, SkipSample
 from lading.families import find, for_processor
 from lading.records import Conversation, Footprint, MediaPart, Message, SampleKey
@@ -22,15 +22,15 @@ logger = logging.getLogger(__name__)
 PARTS = ("image_processor", "video_processor", "feature_extractor")
 """The parts of a processor whose settings decide about media."""
 
-_BORDERS: dict[tuple[int, str | None], tuple[str, Border]] = {}
-"""By processor and family: what it looked like when it was read, and its border, which keeps the processor. (While it
+_BORDERS: dict[tuple[int, str | None], tuple[str, ProcessorFacts]] = {}
+"""By processor and family: what it looked like when it was read, and its facts, which keeps the processor. (While it
 does, no other processor has its number.)"""
 REMEMBERED = 16
-"""Borders that are kept."""
+"""Boundaries that are kept."""
 
 
-def border_of(processor: Any, family: str | None = None) -> Border:
-    """A processor's border, read once: markers, pads and geometries are not derived again for every batch.
+def facts_of(processor: Any, family: str | None = None) -> ProcessorFacts:
+    """A processor's facts, read once: markers, pads and geometries are not derived again for every batch.
 
     A processor that was changed since (another template, pad token, or any setting of its media) is read anew.
     """
@@ -52,7 +52,7 @@ def border_of(processor: Any, family: str | None = None) -> Border:
 
 
 def _looks(processor: Any) -> str:
-    """What a border was read from, in short."""
+    """What facts were read from, in short."""
     tokenizer = getattr(processor, "tokenizer", None)
     parts = [processor, *(getattr(processor, name, None) for name in PARTS)]
     return repr(
@@ -99,19 +99,19 @@ def collate_examples(
     `prefix` are tokens put in front of every answer, seen and not trained on. `hook` may change the padded batch before
     it is shifted; it must then see to the labels.
     """
-    border = border_of(processor, family)
+    facts = facts_of(processor, family)
     conversations = conversations_of(examples)
     if max_length is not None:
-        lengths = exact_lengths(conversations, border, prefix)
+        lengths = exact_lengths(conversations, facts, prefix)
         conversations = [conversations[place] for place in fitting(lengths, max_length)]
-    encoder = Encoder(facts=border)
+    encoder = Encoder(facts=facts)
     encoded = [encoder.encode(conversation) for conversation in conversations]
     inputs = [as_inputs(insert_unsaid(sample, prefix) if prefix else sample) for sample in encoded]
     batch = pad_samples(
         inputs,
         documents=[sample.document for sample in inputs],
-        fields=border.family.table,
-        pad_token=border.pad_token,
+        fields=facts.family.table,
+        pad_token=facts.pad_token,
         length=max_length,
         left=processor.tokenizer.padding_side == "left",
     )
@@ -121,22 +121,20 @@ def collate_examples(
 
 
 def exact_lengths(
-    conversations: Sequence[Conversation], border: Border, prefix: Sequence[int] = (), *, lenient: bool = False
+    conversations: Sequence[Conversation], facts: ProcessorFacts, prefix: Sequence[int] = (), *, lenient: bool = False
 ) -> list[int]:
     """How many tokens each conversation has, media and a prefix to every answer included, from headers alone.
 
     With `lenient`, a medium that cannot be measured has its mark alone; without, that is a `SkipSample`.
     """
-    encoder = Encoder(facts=border)
+    encoder = Encoder(facts=facts)
     footprints = _marks_at_least if lenient else Encoder.footprints
-    outlines = encoder.tokenise([(talk, footprints(encoder, talk)) for talk in conversations])
-    for outline in outlines:
-        if isinstance(outline, SkipSample):
-            raise outline
+    tokenised = encoder.tokenise([(talk, footprints(encoder, talk)) for talk in conversations])
+    for sample in tokenised:
+        if isinstance(sample, SkipSample):
+            raise sample
     return [
-        len(outline.ids) + len(prefix) * len(outline.spans)
-        for outline in outlines
-        if not isinstance(outline, SkipSample)
+        len(sample.ids) + len(prefix) * len(sample.spans) for sample in tokenised if not isinstance(sample, SkipSample)
     ]
 
 

@@ -24,7 +24,7 @@ from lading.families import all_families
 from lading.media import image
 from lading.media.geometry import PatchGrid
 from lading.media.video import HEARD
-from lading.vlm.batches import border_of, collate_examples, exact_lengths, fitting, known_footprints
+from lading.vlm.batches import collate_examples, exact_lengths, facts_of, fitting, known_footprints
 from lading.vlm.batches import talks_of as _talks
 from lading.vlm.datasets import RobustDatasetWrapper
 from lading.vlm.label_search import CHATML_PROCESSORS as _IMSTART_TEMPLATE_PROCESSORS
@@ -135,7 +135,7 @@ def _ensure_rgb(conversations: Sequence[Any]) -> Sequence[Any]:
 
 def _extract_image_config(processor: Any) -> dict[str, int]:
     """The numbers of a processor's patch grid; empty where its pictures are not cut into one."""
-    grid = border_of(processor).geometries.get("image")
+    grid = facts_of(processor).geometries.get("image")
     if not isinstance(grid, PatchGrid):
         return {}
     return {
@@ -151,10 +151,10 @@ def _estimate_media_tokens(conversation: Any, processor: Any) -> int:
     """Tokens that the media of a conversation add to their marks: exact, from headers alone. A medium that cannot be
     measured adds nothing.
     """
-    border = border_of(processor)
-    found = [item for item in known_footprints(Encoder(facts=border), _talks([conversation])[0]) if item is not None]
+    facts = facts_of(processor)
+    found = [item for item in known_footprints(Encoder(facts=facts), _talks([conversation])[0]) if item is not None]
     tokenizer = processor.tokenizer
-    written = [border.tokeniser.media[item.kind].text(item) for item in found]
+    written = [facts.tokeniser.media[item.kind].text(item) for item in found]
     texts = [
         len(tokenizer.encode(text, add_special_tokens=False)) - len(item.runs)
         for text, item in zip(written, found, strict=True)
@@ -168,7 +168,7 @@ def _drop_overlong_samples(
     """(conversations of at most `max_length` tokens, their places). Where none is left, a `ValueError`. A medium that
     cannot be measured adds nothing to its mark, as in `_estimate_media_tokens`.
     """
-    kept = fitting(exact_lengths(_talks(conversations), border_of(processor), lenient=True), max_length)
+    kept = fitting(exact_lengths(_talks(conversations), facts_of(processor), lenient=True), max_length)
     return [conversations[place] for place in kept], kept
 
 
@@ -272,15 +272,15 @@ def gemma4_prefix_collate_fn(examples: Examples, processor: Any, max_length: int
 
 def pad_collate_fn(examples: Examples, processor: Any, max_length: int | None = None) -> Batch:
     """Samples that `PreTokenizedDatasetWrapper` tokenised: padded on the right, media joined, shifted by one."""
-    border = border_of(processor)
+    facts = facts_of(processor)
     missing = [name for name in REQUIRED for sample in examples if name not in sample]
     if missing:
         raise ConfigError(found=f"samples without {missing[0]}", wanted="pre-tokenised samples", where="pad_collate_fn")
     carried = [sample.document for sample in examples if isinstance(sample, SampleInputs)]
     batch = pad_samples(
         examples,
-        fields=border.family.table,
-        pad_token=border.pad_token,
+        fields=facts.family.table,
+        pad_token=facts.pad_token,
         length=max_length,
         documents=carried if len(carried) == len(examples) else None,
     )

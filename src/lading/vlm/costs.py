@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from lading.encode import Outline
+from lading.encode import TokenisedSample
 from lading.encode.tokeniser import Sized
 from lading.errors import ConfigError
 from lading.ledger import too_long
@@ -31,19 +31,19 @@ class Cost:
 
 def exact_costs(dataset: Any) -> list[Cost | Dropped] | None:
     """The cost of each sample, or why it cannot be used; `None` where the data set cannot tell without pixels."""
-    tokenise: Callable[[Sequence[int]], list[Outline | Dropped]]
+    tokenise: Callable[[Sequence[int]], list[TokenisedSample | Dropped]]
     if isinstance(dataset, Samples):
-        tokenise, most = dataset.outline, None
+        tokenise, most = dataset.tokenised, None
     elif (own := tokenising(dataset)) is not None:
         tokenise, most = partial(_tokenised, own), own.max_length
     else:
         return None
     places = range(len(dataset))
     chunks = (tokenise(places[start : start + CHUNK]) for start in range(0, len(places), CHUNK))
-    return [_cost(outline, most) for chunk in chunks for outline in chunk]
+    return [_cost(tokenised, most) for chunk in chunks for tokenised in chunk]
 
 
-def _tokenised(dataset: Tokenising, places: Sequence[int]) -> list[Outline | Dropped]:
+def _tokenised(dataset: Tokenising, places: Sequence[int]) -> list[TokenisedSample | Dropped]:
     """The tokens of some samples of a data set; what cannot be used says why."""
 
     def sized(key: SampleKey) -> Sized:
@@ -52,15 +52,15 @@ def _tokenised(dataset: Tokenising, places: Sequence[int]) -> list[Outline | Dro
     return SkipPolicy().attempt_each([name_of(dataset, place) for place in places], sized, dataset.encoder.tokenise)
 
 
-def _cost(outline: Outline | Dropped, most: int | None) -> Cost | Dropped:
-    if isinstance(outline, Dropped):
-        return outline
-    tokens = len(outline.ids)
+def _cost(tokenised: TokenisedSample | Dropped, most: int | None) -> Cost | Dropped:
+    if isinstance(tokenised, Dropped):
+        return tokenised
+    tokens = len(tokenised.ids)
     if most is not None and tokens > most:
-        return too_long(outline.conversation.key, tokens, most)
+        return too_long(tokenised.conversation.key, tokens, most)
     # The shift drops the last token, unless a medium would lose it.
-    whole = bool(outline.media) and outline.media[-1].stop == tokens
-    media = sum(sum(span.footprint.runs) for span in outline.media)
+    whole = bool(tokenised.media) and tokenised.media[-1].stop == tokens
+    media = sum(sum(span.footprint.runs) for span in tokenised.media)
     return Cost(tokens=tokens, media=media, shifted=tokens if whole else tokens - 1)
 
 

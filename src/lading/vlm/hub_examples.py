@@ -95,7 +95,7 @@ def lazy_picture(part: MediaPart) -> Image.Image:
     with corrupt_as_skip(part, *errors):
         picture = open_picture(part, io.BytesIO(Path(source).read_bytes()) if isinstance(source, str) else source)
         # Asking a PNG without the field in its header would decode it all, only to look behind the pixels.
-        silent = picture.format == "PNG" and "exif" not in picture.info
-        if not silent and picture.getexif().get(_ORIENTATION, 1) != 1:
+        unturned = picture.format == "PNG" and "exif" not in picture.info
+        if not unturned and picture.getexif().get(_ORIENTATION, 1) != 1:
             return ImageOps.exif_transpose(picture)
     return picture

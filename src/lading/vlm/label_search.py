@@ -18,11 +18,11 @@ import torch
 from numpy.typing import NDArray
 
 from lading.encode.expand import are_pads, labels_from_spans
-from lading.encode.processor_facts import Border
+from lading.encode.processor_facts import ProcessorFacts
 from lading.errors import ConfigError
 from lading.fields import IGNORE_INDEX
 from lading.records import Conversation
-from lading.vlm.batches import border_of, talks_of
+from lading.vlm.batches import facts_of, talks_of
 from lading.vlm.search import find_pattern, line_up, marker_spans, text_spans
 
 logger = logging.getLogger(__name__)
@@ -152,35 +152,35 @@ def labels_by_turns(input_ids_batch: torch.Tensor, conversations: Sequence[Any],
     """
     checked = _checked(input_ids_batch, conversations)
     try:
-        border = border_of(processor)
+        facts = facts_of(processor)
     except ConfigError as error:
         logger.warning("labels by searching for the answers' text: %s", error)
         return labels_by_text(input_ids_batch, conversations, processor)
-    rows = [_template_labels(input_ids_batch[row].numpy(), talk, border) for row, talk in enumerate(talks_of(checked))]
+    rows = [_template_labels(input_ids_batch[row].numpy(), talk, facts) for row, talk in enumerate(talks_of(checked))]
     return torch.from_numpy(np.stack(rows))
 
 
-def _template_labels(ids: Ids, conversation: Conversation, border: Border) -> Ids:
+def _template_labels(ids: Ids, conversation: Conversation, facts: ProcessorFacts) -> Ids:
     if all(message.role != "assistant" for message in conversation.messages):
         return labels_from_spans(ids, [])
-    text, said = border.tokeniser.rendered(conversation)
-    spans = _matching_spans(ids, text, said, border)
+    text, said = facts.tokeniser.rendered(conversation)
+    spans = _matching_spans(ids, text, said, facts)
     if spans is None:
-        spans = _lined_up_spans(ids, text, said, border)
+        spans = _lined_up_spans(ids, text, said, facts)
     if spans is None:
-        spans = _marked_spans(ids, border)
+        spans = _marked_spans(ids, facts)
     labels = labels_from_spans(ids, spans)
-    labels[are_pads(labels, border.tokeniser.pads)] = IGNORE_INDEX
+    labels[are_pads(labels, facts.tokeniser.pads)] = IGNORE_INDEX
     return labels
 
 
-def _matching_spans(ids: Ids, text: str, said: Sequence[Span], border: Border) -> list[Span] | None:
+def _matching_spans(ids: Ids, text: str, said: Sequence[Span], facts: ProcessorFacts) -> list[Span] | None:
     """Spans by the markers in `ids`, where these must be the template's own; then nothing has to be tokenised again.
 
     They are, where the text has no marker but the template's around each answer, the markers begin with a token that
     nothing else can be, and `ids` has as many of all of them as the text.
     """
-    tokenizer, turns = border.processor.tokenizer, border.family.turns
+    tokenizer, turns = facts.processor.tokenizer, facts.family.turns
     opening, closing = turns.open("assistant"), turns.closing
     plain = text.count(opening) == len(said) and all(
         text.endswith(opening, 0, start) and text.find(closing, start, stop) == stop - len(closing)
@@ -193,30 +193,30 @@ def _matching_spans(ids: Ids, text: str, said: Sequence[Span], border: Border) -
     if any(np.count_nonzero(ids == mark[0]) != text.count(str(name)) for mark, name in zip(marks, names, strict=True)):
         return None
     spans = marker_spans(ids, *marks)
-    return _without_unsaid(ids, spans, border) if len(spans) == len(said) else None
+    return _without_unsaid(ids, spans, facts) if len(spans) == len(said) else None
 
 
-def _lined_up_spans(ids: Ids, text: str, said: Sequence[Span], border: Border) -> list[Span] | None:
+def _lined_up_spans(ids: Ids, text: str, said: Sequence[Span], facts: ProcessorFacts) -> list[Span] | None:
     """Spans of our own tokens, moved to where those tokens stand in `ids`."""
-    (own,) = border.tokeniser.encode_texts([text])
-    places = line_up(ids, own.ids, border.tokeniser.pads)
+    (own,) = facts.tokeniser.encode_texts([text])
+    places = line_up(ids, own.ids, facts.tokeniser.pads)
     if places is None:
         return None
     spans = (own.token_span(start, stop) for start, stop in said)
     return [(int(places[start]), int(places[stop])) for start, stop in spans]
 
 
-def _marked_spans(ids: Ids, border: Border) -> list[Span]:
-    tokenizer, turns = border.processor.tokenizer, border.family.turns
+def _marked_spans(ids: Ids, facts: ProcessorFacts) -> list[Span]:
+    tokenizer, turns = facts.processor.tokenizer, facts.family.turns
     opening = _marker_ids(tokenizer, turns.open("assistant"))
-    return _without_unsaid(ids, marker_spans(ids, opening, _marker_ids(tokenizer, turns.closing)), border)
+    return _without_unsaid(ids, marker_spans(ids, opening, _marker_ids(tokenizer, turns.closing)), facts)
 
 
-def _without_unsaid(ids: Ids, spans: list[Span], border: Border) -> list[Span]:
+def _without_unsaid(ids: Ids, spans: list[Span], facts: ProcessorFacts) -> list[Span]:
     """Spans between markers, without what is put in front of every answer: it is seen and not trained on."""
-    for unsaid in (_marker_ids(border.processor.tokenizer, text) for text in border.family.turns.unsaid):
-        silent = {int(place) for place in find_pattern(ids, unsaid)}
-        spans = [(start + len(unsaid), stop) if start in silent else (start, stop) for start, stop in spans]
+    for unsaid in (_marker_ids(facts.processor.tokenizer, text) for text in facts.family.turns.unsaid):
+        unsaid_places = {int(place) for place in find_pattern(ids, unsaid)}
+        spans = [(start + len(unsaid), stop) if start in unsaid_places else (start, stop) for start, stop in spans]
     return spans
 
 

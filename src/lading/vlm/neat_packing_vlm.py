@@ -190,16 +190,16 @@ class PackedDatasetWrapper(PackedSamples):
         self.inner_dataset, self.padding_idx, self.get_rope_index = inner_dataset, padding_idx, get_rope_index
         self.has_mrope = get_rope_index is not None
         own = tokenising(inner_dataset)
-        border = own.encoder.facts if own else None
-        pads = border.tokeniser.pads if border else ()
-        three_way = border.three_way if border else None
+        facts = own.encoder.facts if own else None
+        pads = facts.tokeniser.pads if facts else ()
+        three_way = facts.three_way if facts else None
         prepare = partial(_prepared, get_rope_index=get_rope_index, three_way=three_way, media_tokens=pads)
         options: dict[str, Any] = {
             "has_mrope": self.has_mrope or three_way is not None,
-            "fields": border.family.table if border else None,
+            "fields": facts.family.table if facts else None,
         }
         build = partial(
-            _pack_of, border.family.name if border else None, pack_size=pack_size, padding_idx=padding_idx, **options
+            _pack_of, facts.family.name if facts else None, pack_size=pack_size, padding_idx=padding_idx, **options
         )
         samples = ShiftedSamples(inner_dataset, prepare, max_retries=max_retries, seed=seed, ledger=ledger)
         super().__init__(samples, bins, pack_size, build, left_out=left_out)
@@ -212,7 +212,7 @@ class PackedDatasetWrapper(PackedSamples):
         bins = self.left_over()
         if not bins:
             return None
-        ledger = None if self.samples.by_place else self.samples.journal.ledger
+        ledger = None if self.samples.by_place else self.samples.log.ledger
         more = (self.padding_idx, self.get_rope_index, self.max_retries, self.seed, ledger)
         return PackedDatasetWrapper(self.inner_dataset, bins, self.pack_size, *more)
 

@@ -14,7 +14,7 @@ from lading.fields import SEQUENCE_FIELDS, is_count
 from lading.packing.masks import (
     additive,
     block_causal,
-    document_borders,
+    document_boundaries,
     flex_mask,
     picture_numbers,
     sight,
@@ -43,7 +43,7 @@ def collate_packed(
     - `cu_seqlens`: no mask, but `cu_seq_lens_q`, `cu_seq_lens_k`, `max_length_q` and `max_length_k` of the flat batch.
 
     Nothing is shifted: that happened when the packs were built. `layers` says what each kind of layer sees, for a model
-    whose layers differ (`loader.border.read_layers`): `sdpa` and `eager` then get a mask for each kind, by name.
+    whose layers differ (`loader.facts.read_layers`): `sdpa` and `eager` then get a mask for each kind, by name.
     `n_images_per_sample` and its like say how many media each row has; pipeline stages need them, and models ignore or
     refuse them, so they are there only where the packs carry them.
     """
@@ -132,4 +132,4 @@ def _masks(
         return {"attention_mask": additive(block_causal(documents))}
     if implementation == "flex_attention":
         return {"attention_mask": flex_mask(documents)}
-    return {**document_borders(documents)}
+    return {**document_boundaries(documents)}

@@ -20,7 +20,7 @@ from lading.vlm.costs import name_of
 from lading.vlm.media_order import alike_bins, block_order
 from lading.vlm.padded_batches import sample_counts
 from lading.vlm.replacement import Replacing
-from lading.vlm.replacement_log import Journal
+from lading.vlm.replacement_log import ReplacementLog
 from lading.vlm.sample_inputs import as_inputs
 from lading.vlm.tokenising import tokenising
 
@@ -66,10 +66,10 @@ class ShiftedSamples(Replacing):
         super().set_epoch(epoch, ledger or (_ledger(self.dataset) if self.by_place else None))
 
 
-class _PackJournal(Journal):
+class _PackLog(ReplacementLog):
     """Writes what became of a pack under the names of its samples."""
 
-    def __init__(self, samples: Journal, keys: Callable[[int], list[SampleKey]]) -> None:
+    def __init__(self, samples: ReplacementLog, keys: Callable[[int], list[SampleKey]]) -> None:
         super().__init__(None)
         self.samples, self.keys = samples, keys
 
@@ -102,7 +102,7 @@ class PackedSamples(Replacing):
         super().__init__(bins, max_retries=samples.max_retries, seed=samples.seed, ledger=None)
         self.samples, self.bins, self.pack_size, self.build = samples, bins, pack_size, build
         self.left_out = tuple(left_out)
-        self.journal = _PackJournal(samples.journal, self._keys)
+        self.log = _PackLog(samples.log, self._keys)
         # Shared with workers, as the epoch is. 0: the order in which the bins were given.
         self._world_size = torch.zeros(1, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]  # torch left it untyped
         self._note_left_out()
@@ -140,7 +140,7 @@ class PackedSamples(Replacing):
 
     def account(self, handed: Iterable[int] = ()) -> Ledger:
         """The ledger of the samples; `handed` are the packs that a sampler gave out."""
-        return self.samples.journal.settle(key.index for pack in handed for key in self._keys(pack))
+        return self.samples.log.settle(key.index for pack in handed for key in self._keys(pack))
 
     def left_over(self) -> list[list[int]]:
         """Bins of the samples that this epoch's packs had no room for, by their true lengths."""
@@ -168,11 +168,11 @@ class PackedSamples(Replacing):
     def _leave_over(self, place: int, detail: str) -> None:
         entry = Dropped(key=self.samples.key(place), reason=Reason.TOO_LONG, detail=detail)
         logger.warning("left over %s: %s", entry.key, detail)
-        self.samples.journal.write(entry)
+        self.samples.log.write(entry)
 
     def _note_left_out(self) -> None:
         for entry in self.left_out:
-            self.samples.journal.write(replace(entry, key=self.samples.key(entry.key.index)))
+            self.samples.log.write(replace(entry, key=self.samples.key(entry.key.index)))
 
 
 @lru_cache(maxsize=4)

@@ -38,7 +38,7 @@ import torch
 
 from lading.errors import ConfigError
 from lading.families import media_inputs
-from lading.fields import BORDERS, Field
+from lading.fields import BOUNDARIES, Field
 from lading.microbatch import cut_batch, piece_sizes
 from lading.records import Batch
 from lading.vlm.media_rows import MediaRows, bookkeeping, chunk_media, refuse_undeclared
@@ -172,11 +172,11 @@ def _prepared(
 def _chunk_documents(batch: Batch, pieces: int, fields: Mapping[str, Field] | None) -> dict[str, list[Any]]:
     """The media of a batch whose documents say what belongs to whom."""
     table = {**batch.fields, **(fields or {})}
-    if any(name in batch.inputs for name in BORDERS):
+    if any(name in batch.inputs for name in BOUNDARIES):
         raise ConfigError(
-            found='a batch with the borders of its documents (attention="varlen")',
-            wanted="Loader(microbatches=…), whose microbatches have borders of their own",
-            consequence="a schedule would split the borders as if they were rows",
+            found='a batch with the boundaries of its documents (attention="varlen")',
+            wanted="Loader(microbatches=…), whose microbatches have boundaries of their own",
+            consequence="a schedule would split the boundaries as if they were rows",
             where="media for pipeline stages",
         )
     cut = [piece.inputs for piece in cut_batch(batch, pieces, fields=table)]

@@ -21,7 +21,7 @@ from lading.errors import ConfigError, TooManyFailures
 from lading.ledger import Ledger
 from lading.records import Dropped, SampleKey
 from lading.samples.skip import SkipPolicy
-from lading.vlm.replacement_log import Journal
+from lading.vlm.replacement_log import ReplacementLog
 
 REMEMBERED = 8192
 """How many of the numbers asked for last are kept, to know what a batch is made of."""
@@ -81,7 +81,7 @@ class Replacing(Dataset[Any]):
         if len(dataset) == 0:
             raise ConfigError(found="a data set without examples", wanted="at least one", where=type(self).__name__)
         self.dataset, self.max_retries, self.seed = dataset, max_retries, seed
-        self.journal = Journal(ledger)
+        self.log = ReplacementLog(ledger)
         # In shared memory: workers that outlive an epoch would otherwise go on with the number they were born with.
         self._epoch = torch.zeros(1, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]  # torch left it untyped
         self._asked: deque[int] = deque(maxlen=REMEMBERED)
@@ -105,7 +105,7 @@ class Replacing(Dataset[Any]):
     def set_epoch(self, epoch: int, ledger: Ledger | None = None) -> None:
         """Start another epoch, with a ledger of its own if one is given."""
         self._epoch.fill_(epoch)
-        self.journal.start(ledger)
+        self.log.start(ledger)
 
     def fetch(self, index: int) -> Any:
         """One sample, or the error it has."""
@@ -130,10 +130,10 @@ class Replacing(Dataset[Any]):
             outcome = SkipPolicy().attempt(self.key(chosen), partial(self.fetch, chosen))
             if not isinstance(outcome, Dropped):
                 if failed:
-                    self.journal.write(replace(failed[0], by=(self.key(chosen),)))
+                    self.log.write(replace(failed[0], by=(self.key(chosen),)))
                 return outcome, chosen
             failed.append(outcome)
-        self.journal.write(failed[0])
+        self.log.write(failed[0])
         raise exhausted(failed, where=str(self.key(index)))
 
     def asked_last(self, count: int) -> list[int] | None:
@@ -164,7 +164,7 @@ class Replacing(Dataset[Any]):
         """The ledger, with what workers replaced. `handed` are the numbers a sampler gave out: those count as trained,
         unless another sample stood in for them.
         """
-        return self.journal.settle(self.key(index).index for index in handed)
+        return self.log.settle(self.key(index).index for index in handed)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -200,7 +200,7 @@ class RobustCollate:
     def _write(self, failed: Sequence[Dropped], asked: Sequence[int], used: Sequence[int]) -> None:
         for index, number in zip(asked, used, strict=True) if failed else ():
             entry = replace(failed[0], key=self.dataset.key(index), by=(self.dataset.key(number),))
-            self.dataset.journal.write(entry)
+            self.dataset.log.write(entry)
 
 
 def exhausted(failed: Sequence[Dropped], *, where: str) -> TooManyFailures:

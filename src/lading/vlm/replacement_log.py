@@ -19,7 +19,7 @@ from lading.ledger import Ledger
 from lading.records import Dropped
 
 
-class Journal:
+class ReplacementLog:
     """Where replacements are written down; without a ledger, nowhere."""
 
     def __init__(self, ledger: Ledger | None) -> None:

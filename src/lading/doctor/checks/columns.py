@@ -27,7 +27,7 @@ def unread(seen: Read) -> Iterator[Problem]:
             continue
         kind = _media_kind(value)
         if kind is not None and USUAL.get(name, kind) not in shows:
-            yield Problem("unread_media_column", f"column {name!r} with {_told(value)}")
+            yield Problem("unread_media_column", f"column {name!r} with {_described(value)}")
 
 
 def _media_kind(value: Any) -> MediaKind | None:
@@ -53,10 +53,10 @@ def _kind_of_name(name: Any) -> MediaKind | None:
     return MEDIUM.get(content) if content is not None else None
 
 
-def _told(value: Any) -> str:
+def _described(value: Any) -> str:
     """The value, or what it is: bytes are for no eyes."""
     if isinstance(value, (list, tuple)) and not all(isinstance(one, str) for one in value):
-        return f"{_told(value[0])} (and {len(value) - 1} more)" if len(value) > 1 else _told(value[0])
+        return f"{_described(value[0])} (and {len(value) - 1} more)" if len(value) > 1 else _described(value[0])
     if isinstance(value, Mapping):
-        return _told(value.get("bytes") or value.get("path"))
+        return _described(value.get("bytes") or value.get("path"))
     return f"{len(value):,} bytes of {content_of(value[:HEAD])}" if isinstance(value, bytes) else shown(str(value))

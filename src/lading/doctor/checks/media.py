@@ -89,8 +89,8 @@ def _stored(part: MediaPart, *, deep: bool) -> Verdict:
             measured, problems = _looked_at(opened)
             content = content_digest(file, size) if isinstance(source, str) else 0
     except OSError as error:
-        told = f"{part.kind} {name_of(part)} that cannot be read ({error.strerror or error})"
-        return Verdict(problems=(Problem("unreadable_medium", told),))
+        detail = f"{part.kind} {name_of(part)} that cannot be read ({error.strerror or error})"
+        return Verdict(problems=(Problem("unreadable_medium", detail),))
     return Verdict(problems=tuple(problems), size=measured, content=content)
 
 

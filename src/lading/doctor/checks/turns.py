@@ -32,11 +32,11 @@ def order(seen: Read) -> Iterator[Problem]:
 def emptiness(seen: Read) -> Iterator[Problem]:
     """Messages that say and show nothing."""
     kinds = {"user": "empty_question", "assistant": "empty_answer"}
-    told = set()
+    given = set()
     for place, message in enumerate(seen.conversation.messages, start=1):
         kind = kinds.get(message.role)
-        if kind is not None and kind not in told and _empty(message):
-            told.add(kind)
+        if kind is not None and kind not in given and _empty(message):
+            given.add(kind)
             yield Problem(kind, f"turn {place} is empty")
 
 

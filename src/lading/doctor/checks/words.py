@@ -45,7 +45,7 @@ class Markers:
 
     def __init__(self, markers: Sequence[str]) -> None:
         self.markers = tuple(markers)
-        # The longest first, so that a marker is told in full.
+        # The longest first, so that a marker is found whole.
         alternatives = "|".join(re.escape(marker) for marker in sorted(markers, key=len, reverse=True))
         self._pattern = re.compile(alternatives) if alternatives else None
         self._firsts = tuple({"<", "[", *(marker[0] for marker in markers if marker)})
@@ -65,11 +65,11 @@ class Markers:
 
 def words(seen: Read, markers: Markers) -> Iterator[Problem]:
     """Each kind once, with the first place where it stands."""
-    told = set()
+    kinds = set()
     for place, text in _texts(seen):
         for problem in _problems(place, text, markers):
-            if problem.kind not in told:
-                told.add(problem.kind)
+            if problem.kind not in kinds:
+                kinds.add(problem.kind)
                 yield problem
 
 

@@ -2,9 +2,9 @@
 
 Best fit puts the long with the long: a pack of pictures beside a pack of text. Here, in four turns:
 
-    1   long documents, one to a pack, by room: what a pack's attention costs is settled by them
+    1   long documents, one to a pack, by space: what a pack's attention costs is settled by them
     2   documents with pictures, most vision first, to the packs with least vision
-    3   documents of text, longest first, to the packs with most room
+    3   documents of text, longest first, to the packs with most space
     4   the shortest of all, held back until now, by best fit: they close the gaps
 
 Vision and length are compared in coarse levels, so that within a level chance decides who meets whom, and other
@@ -67,7 +67,7 @@ def _dealt(lengths: NDArray[np.int64], capacity: int, vision: NDArray[np.float64
         dealing.deal(_descending(text, lengths, LEVELS / capacity)),
     ]
     rest = np.concatenate([*left, np.flatnonzero(short)])
-    dealing.bin_of_item[rest], bins = best_fit_into(dealing.room, lengths[rest], capacity)
+    dealing.bin_of_item[rest], bins = best_fit_into(dealing.space, lengths[rest], capacity)
     return Bins.from_assignment(dealing.bin_of_item, bins)
 
 

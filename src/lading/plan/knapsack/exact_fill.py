@@ -3,8 +3,8 @@
 Which sums the others can make is a set of numbers, kept as the bits of one integer: adding an item is a shift and an
 or. Traced on capacity 10 and lengths 6 5 3 2 2 2:
 
-    bin 1   takes 6, room 4     sums of 3 2 2 2 up to 4: 0 2 3 4     4 = 2 + 2
-    bin 2   takes 5, room 5     sums of 3 2: 0 2 3 5                 5 = 3 + 2
+    bin 1   takes 6, space 4     sums of 3 2 2 2 up to 4: 0 2 3 4     4 = 2 + 2
+    bin 2   takes 5, space 5     sums of 3 2: 0 2 3 5                 5 = 3 + 2
 
 Among ways to make a sum, long items are preferred: short ones are worth more later. The work grows with the square of
 the corpus where best fit's does not, so this is for corpora too small for best fit to come out even.
@@ -32,20 +32,20 @@ def exact_fill(lengths: NDArray[np.int64], capacity: int) -> Bins:
     starts = [0]
     while left:
         first, *rest = left
-        room = capacity - int(lengths[first])
-        chosen = {first, *_closest(rest, lengths, room)}
+        space = capacity - int(lengths[first])
+        chosen = {first, *_closest(rest, lengths, space)}
         members += [item for item in left if item in chosen]
         starts.append(len(members))
         left = [item for item in rest if item not in chosen]
     return Bins(members=np.array(members, dtype=np.int64), starts=np.array(starts, dtype=np.int64))
 
 
-def _closest(items: list[int], lengths: NDArray[np.int64], room: int) -> list[int]:
-    """Some of the items, longest first, whose lengths come closest to `room`."""
-    fitting = [item for item in items if lengths[item] <= room]
+def _closest(items: list[int], lengths: NDArray[np.int64], space: int) -> list[int]:
+    """Some of the items, longest first, whose lengths come closest to `space`."""
+    fitting = [item for item in items if lengths[item] <= space]
     spread = np.unique(np.linspace(0, len(fitting) - 1, min(CANDIDATES, len(fitting))).astype(int)) if fitting else ()
     candidates = [fitting[place] for place in spread]
-    sums, within = [1], (1 << (room + 1)) - 1
+    sums, within = [1], (1 << (space + 1)) - 1
     for item in candidates:
         sums.append(sums[-1] | (sums[-1] << int(lengths[item])) & within)
     target = sums[-1].bit_length() - 1

@@ -1,7 +1,7 @@
 """First fit, longest first: each item goes into the first bin that still takes it.
 
 Items of one length would follow each other into the same bin until it is full, so all that fit there move at once; the
-first bin with enough room is found in a tree of the largest rooms, not by walking along the bins.
+first bin with enough space is found in a tree of the largest spaces, not by walking along the bins.
 
 Traced on six numbers, capacity 10, lengths 7 6 4 3 3 2:
 
@@ -18,8 +18,8 @@ from lading.plan.knapsack.bins import Bins
 from lading.plan.sorting import stable_order
 
 
-class _Rooms:
-    """Room left in each bin, under a tree whose every node holds the largest room below it."""
+class _Spaces:
+    """Space left in each bin, under a tree whose every node holds the largest space below it."""
 
     def __init__(self, bins: int, capacity: int) -> None:
         self.leaves = 1 << max(0, bins - 1).bit_length()
@@ -34,7 +34,7 @@ class _Rooms:
                 node += 1
         return node - self.leaves
 
-    def room(self, bin_: int) -> int:
+    def space(self, bin_: int) -> int:
         return self.largest[self.leaves + bin_]
 
     def take(self, bin_: int, amount: int) -> None:
@@ -55,15 +55,15 @@ def first_fit(lengths: NDArray[np.int64], capacity: int) -> Bins:
     by_length = stable_order(capacity - lengths)
     sorted_lengths = lengths[by_length].tolist()
     # No item needs a bin of its own number or beyond: there are never more bins than items.
-    rooms = _Rooms(len(sorted_lengths), capacity)
+    spaces = _Spaces(len(sorted_lengths), capacity)
     bin_of_place = np.zeros(len(sorted_lengths), dtype=np.int64)
     place = bins = 0
     while place < len(sorted_lengths):
         length = sorted_lengths[place]
-        bin_ = rooms.first(length)
-        stop = place + _run(sorted_lengths, place, rooms.room(bin_) // length)
+        bin_ = spaces.first(length)
+        stop = place + _run(sorted_lengths, place, spaces.space(bin_) // length)
         bin_of_place[place:stop] = bin_
-        rooms.take(bin_, length * (stop - place))
+        spaces.take(bin_, length * (stop - place))
         bins, place = max(bins, bin_ + 1), stop
     bin_of_item = np.zeros(len(lengths), dtype=np.int64)
     bin_of_item[by_length] = bin_of_place

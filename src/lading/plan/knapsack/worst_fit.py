@@ -1,4 +1,4 @@
-"""Worst fit, longest first: as few bins as the volume allows, and each item where most room is, round by round."""
+"""Worst fit, longest first: as few bins as the volume allows, and each item where most space is, round by round."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def worst_fit(lengths: NDArray[np.int64], capacity: int) -> Bins:
     """
     dealing = Dealing(lengths, bins=lower_bound(lengths, capacity), capacity=capacity)
     left = dealing.deal(stable_order(capacity - lengths))
-    dealing.bin_of_item[left], bins = best_fit_into(dealing.room, lengths[left], capacity)
+    dealing.bin_of_item[left], bins = best_fit_into(dealing.space, lengths[left], capacity)
     return Bins.from_assignment(dealing.bin_of_item, bins)

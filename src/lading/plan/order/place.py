@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lading.plan.order.strips import strips
+from lading.plan.order.snake import snake_order
 
 Group = Callable[[NDArray[np.float32], int], NDArray[np.int64]]
 
@@ -37,7 +37,7 @@ def shuffled(costs: NDArray[np.float32], world_size: int) -> NDArray[np.int64]:
 
 
 PLACINGS: dict[str, Group] = {
-    "balanced": strips,
+    "balanced": snake_order,
     "cost_sorted": by_cost,
     "vt_sorted": by_vision,
     "shuffled": shuffled,
@@ -85,9 +85,9 @@ def order_packs(
     return Placed(order=np.concatenate([shuffled_blocks, last]), repeated=world_size - over if over else 0)
 
 
-def order_random(seed: int, epoch: int, world_size: int, stretch: int = 0) -> np.random.Generator:
-    """The chance by which packs are placed: whoever lays out a stretch of an epoch for so many ranks has the same."""
-    return np.random.default_rng([seed, epoch, stretch, world_size])
+def order_random(seed: int, epoch: int, world_size: int, segment: int = 0) -> np.random.Generator:
+    """The chance by which packs are placed: whoever lays out a segment of an epoch for so many ranks has the same."""
+    return np.random.default_rng([seed, epoch, segment, world_size])
 
 
 def _filled(run: NDArray[np.int64], start: int, over: int, world_size: int) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Samples that stand twice in a corpus, and media under two names: found among digests, confirmed before it is told."""
+"""Duplicate samples of a corpus, and media that are there under two names: found by digests, then compared in full."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
 """Packs of a step alike in vision and in attention at once.
 
-Packs are sorted by vision and cut into strips; each strip is sorted by attention, every other one backwards, so that
-neighbours stay neighbours where one strip ends and the next begins. Then a step takes `world_size` packs in a row.
+Packs are sorted by vision and cut into bands; each band is sorted by attention, every other one backwards, so that
+neighbours stay neighbours where one band ends and the next begins. Then a step takes `world_size` packs in a row.
 
     vision ↑   ┌──────────────────┐
-      strip 3  │ → → → → → → → ↓  │      few strips: alike in attention, less so in vision
-      strip 2  │ ↓ ← ← ← ← ← ← ←  │      many strips: the other way round
-      strip 1  │ → → → → → → → →  │
+      band 3  │ → → → → → → → ↓  │      few bands: alike in attention, less so in vision
+      band 2  │ ↓ ← ← ← ← ← ← ←  │      many bands: the other way round
+      band 1  │ → → → → → → → →  │
                └──────────────────┘ attention →
 
-How many strips are best depends on the corpus, so a handful of numbers is tried and the best is kept.
+How many bands are best depends on the corpus, so a handful of numbers is tried and the best is kept.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 from lading.plan.balance import straggler_factor
 
 TRIED = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96)
-"""Numbers of strips."""
+"""Numbers of bands."""
 
 
-def strips(costs: NDArray[np.float32], world_size: int) -> NDArray[np.int64]:
+def snake_order(costs: NDArray[np.float32], world_size: int) -> NDArray[np.int64]:
     """Pack numbers, `world_size` in a row alike in everything.
 
     >>> costs = np.array([[1.0, 1, 0], [1, 9, 5], [1, 9, 0], [1, 1, 5], [1, 9, 0], [1, 9, 5], [1, 1, 5], [1, 1, 0]])
-    >>> strips(costs, 2).reshape(-1, 2).tolist()
+    >>> snake_order(costs, 2).reshape(-1, 2).tolist()
     [[5, 1], [4, 2], [6, 3], [7, 0]]
     """
     steps = len(costs) // world_size
@@ -45,13 +45,13 @@ def strips(costs: NDArray[np.float32], world_size: int) -> NDArray[np.int64]:
 def _snake(
     by_vision: NDArray[np.int64], by_attention: NDArray[np.int64], world_size: int, count: int
 ) -> NDArray[np.int64]:
-    borders = np.round(np.linspace(0, len(by_vision) // world_size, count + 1)).astype(np.int64) * world_size
-    borders[-1] = len(by_vision)
-    strip = np.empty(len(by_vision), dtype=np.uint8)
-    strip[by_vision] = np.repeat(np.arange(count, dtype=np.uint8), np.diff(borders))
-    # All strips at once: packs that are sorted by attention stay so when they are sorted by strip.
-    way = by_attention[np.argsort(strip[by_attention], kind="stable")]
-    for start, stop in list(pairwise(borders.tolist()))[::2]:
+    boundaries = np.round(np.linspace(0, len(by_vision) // world_size, count + 1)).astype(np.int64) * world_size
+    boundaries[-1] = len(by_vision)
+    band = np.empty(len(by_vision), dtype=np.uint8)
+    band[by_vision] = np.repeat(np.arange(count, dtype=np.uint8), np.diff(boundaries))
+    # All bands at once: packs that are sorted by attention stay so when they are sorted by band.
+    way = by_attention[np.argsort(band[by_attention], kind="stable")]
+    for start, stop in list(pairwise(boundaries.tolist()))[::2]:
         way[start:stop] = way[start:stop][::-1].copy()
     return way
 

@@ -18,21 +18,24 @@ Sees = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 """(row, head, place of the one who looks, place that is looked at) → whether it is seen."""
 
 
-def row_borders(rows: int, length: int, device: torch.device | str = "cpu") -> Tensor:
-    """The borders of rows that hold one document each.
+def row_boundaries(rows: int, length: int, device: torch.device | str = "cpu") -> Tensor:
+    """The boundaries of rows that hold one document each.
 
-    >>> row_borders(2, 5).tolist()
+    >>> row_boundaries(2, 5).tolist()
     [0, 5, 10]
     """
     return torch.arange(0, (rows + 1) * length, length, dtype=torch.int32, device=device)
 
 
-def find_borders(sees: Sees, padding: Tensor | None, *, rows: int, length: int, device: Any = "cpu") -> Tensor | None:
-    """The borders [N + 1] of the documents of all rows, laid end to end; `None` where they are not what says it all.
+def find_boundaries(
+    sees: Sees, padding: Tensor | None, *, rows: int, length: int, device: Any = "cpu"
+) -> Tensor | None:
+    """The boundaries [N + 1] of the documents of all rows, laid end to end; `None` where they are not what says it all.
 
     `padding` [B, S] is true where there is a token.
 
-    >>> find_borders(lambda row, head, place, seen: (seen <= place) & (seen // 2 == place // 2), None, rows=1, length=5)
+    >>> sees = lambda row, head, place, seen: (seen <= place) & (seen // 2 == place // 2)
+    >>> find_boundaries(sees, None, rows=1, length=5)
     tensor([0, 2, 4, 5], dtype=torch.int32)
     """
     row, head = torch.arange(rows, device=device)[:, None], torch.zeros(1, 1, dtype=torch.long, device=device)
@@ -50,8 +53,8 @@ def find_borders(sees: Sees, padding: Tensor | None, *, rows: int, length: int, 
     return pad(begins.flatten().nonzero().flatten(), (0, 1), value=rows * length).to(torch.int32)
 
 
-def borders_or_mask(batch_size: int, q_length: int, kv_length: int, **rest: Any) -> Tensor | None:
-    """What transformers hands to attention in place of a mask: nothing for plain rows, borders [N + 1] for documents
+def boundaries_or_mask(batch_size: int, q_length: int, kv_length: int, **rest: Any) -> Tensor | None:
+    """What transformers hands to attention in place of a mask: nothing for plain rows, boundaries [N + 1] for documents
     and padding, and for everything else the dense mask [B, 1, S, S] of `sdpa`.
     """
     from transformers.masking_utils import causal_mask_function, sdpa_mask
@@ -61,14 +64,14 @@ def borders_or_mask(batch_size: int, q_length: int, kv_length: int, **rest: Any)
     if same and padding is None and rest.get("allow_is_causal_skip", True):
         return None
     if same and (padding is None or padding.shape == (batch_size, kv_length)):
-        borders = find_borders(
+        boundaries = find_boundaries(
             rest.get("mask_function", causal_mask_function),
             padding,
             rows=batch_size,
             length=q_length,
             device=rest.get("device", "cpu"),
         )
-        if borders is not None:
-            return borders
+        if boundaries is not None:
+            return boundaries
     dense: Tensor | None = sdpa_mask(batch_size=batch_size, q_length=q_length, kv_length=kv_length, **rest)
     return dense

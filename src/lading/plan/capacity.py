@@ -1,4 +1,4 @@
-"""How much of a pack samples may fill, so that a placeholder behind them still fits."""
+"""How many tokens of a pack samples may fill, so that a placeholder behind them still fits."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from lading.errors import ConfigError
 from lading.records import LengthTable
 
 
-def room_for_samples(table: LengthTable, *, pack_size: int, placeholder: int = 0, truncating: bool = False) -> int:
+def sample_capacity(table: LengthTable, *, pack_size: int, placeholder: int = 0, truncating: bool = False) -> int:
     """`pack_size`, less a placeholder's tokens if some batch may need one: no row is ever longer than a pack.
 
-    Which packs come out without pictures is not known before they are planned, so all of them leave room, unless every
+    Which packs come out without pictures is not known before they are planned, so all of them leave space, unless every
     sample shows something. A sample that is cut may lose what it shows.
 
     >>> tables = [LengthTable.of(tokens=np.array([9, 9]), images=np.array([1, shown])) for shown in (0, 1)]
-    >>> [room_for_samples(table, pack_size=100, placeholder=30) for table in tables]
+    >>> [sample_capacity(table, pack_size=100, placeholder=30) for table in tables]
     [70, 100]
     """
     shows_nothing = (table.tokens > 0) & (table.images == 0) & (table.videos == 0)
@@ -26,7 +26,7 @@ def room_for_samples(table: LengthTable, *, pack_size: int, placeholder: int = 0
     if placeholder >= pack_size:
         raise ConfigError(
             found=f"pack_size {pack_size} with placeholder_media, whose picture takes {placeholder} tokens",
-            wanted="room for samples beside it",
+            wanted="space for samples beside it",
             consequence="nothing could be packed",
             where="Loader",
         )
