@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from lading.families.internvl import FAMILY
 from lading.plan import make_plan, plan_stats
-from lading.plan.randomness import neighbours_met_again
+from lading.plan.stats import neighbours_met_again
 from lading.records import LengthTable
 
 PACK_SIZE = 8192

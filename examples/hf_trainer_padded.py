@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 from transformers import Trainer, TrainerCallback, TrainingArguments
 
 from lading.loader import load_processor
-from lading.loader.accounts import merged_ledger
+from lading.loader.epoch import merged_ledger
 from lading.vlm.collate_fns import pad_collate_fn
 from lading.vlm.datasets import PreTokenizedDatasetWrapper, make_meta_dataset
 from lading.vlm.samplers import LengthGroupedSampler

@@ -45,7 +45,7 @@ def ours(job: Job) -> dict[str, float]:
 
     from lading.encode import Encoder, TokenisedSample
     from lading.encode.expand import labels_from_spans
-    from lading.encode.turns import assistant_spans
+    from lading.encode.template import assistant_spans
     from lading.samples import Samples
     from lading.sources import open_corpus
     from lading.vlm.collate_fns import build_labels_from_template

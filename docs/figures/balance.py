@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from docs.figures.drawing import box, legend, line, svg, text, write
 from lading.plan import make_plan
-from lading.plan.balance import straggler_factor
+from lading.plan.costs import straggler_factor
 from lading.records import LengthTable, PackPlan
 
 SAMPLES, PACK_SIZE, RANKS, STEPS = 6000, 8192, 8, 6

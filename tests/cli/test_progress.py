@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lading import Loader, toy
-from lading.lengths.annotated_copy import write_annotated
+from lading.lengths.annotate import write_annotated
 from lading.plan import make_plan
 from lading.progress import Advance, task, watched_by
 from lading.records import LengthTable

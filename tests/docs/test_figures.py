@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import planning
 from docs.figures import balance, resume, sight
-from lading.plan.balance import straggler_factor
+from lading.plan.costs import straggler_factor
 from tests.support.shared import ROOT
 
 FIGURES = ROOT / "docs" / "figures"

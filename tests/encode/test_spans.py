@@ -1,4 +1,4 @@
-from lading.encode.turns import assistant_spans
+from lading.encode.template import assistant_spans
 from lading.family import TurnStyle
 from lading.records import Conversation, MediaPart, Message, SampleKey, TextPart
 

@@ -10,7 +10,7 @@ from lading import toy
 from lading.encode import Encoder
 from lading.errors import ConfigError
 from lading.lengths import count_lengths
-from lading.lengths.annotated_copy import write_annotated
+from lading.lengths.annotate import write_annotated
 from lading.loader import Samples
 from lading.sources import open_corpus
 

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from lading import Loader, families, toy
-from lading.loader.cautions import cautions
+from lading.loader.planning import cautions
 from lading.records import LengthTable
 
 PHI = families.find("phi4_mm")

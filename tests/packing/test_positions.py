@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lading import toy
-from lading.packing.positions import ThreeWay, document_positions, pack_positions
+from lading.packing.pack import ThreeWay, document_positions, pack_positions
 from lading.records import Document, Footprint, MediumSpan, SampleKey
 
 MODEL = toy.model("qwen2_5_vl").model

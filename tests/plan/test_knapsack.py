@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from lading.plan.knapsack import ALGORITHMS
 from lading.plan.knapsack.balanced import balanced
-from lading.plan.knapsack.best_fit import best_fit, best_fit_into
+from lading.plan.knapsack.best_fit import best_fit, best_fit_into, tight_fit
 from lading.plan.knapsack.exact_fill import exact_fill
-from lading.plan.knapsack.tight_fit import tight_fit
 from lading.plan.stats import lower_bound
 
 CAPACITY = 50

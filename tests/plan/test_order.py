@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.plan.balance import straggler_factors
+from lading.plan.costs import straggler_factors
 from lading.plan.order import PLACINGS, order_packs
 
 

@@ -13,8 +13,7 @@ from lading.errors import ConfigError, Reason
 from lading.plan import make_plan, plan_stats
 from lading.plan.file import load_plan, save_plan
 from lading.plan.fingerprint import plan_fingerprint
-from lading.plan.randomness import neighbours_met_again
-from lading.plan.stats import straggler_factor
+from lading.plan.stats import neighbours_met_again, straggler_factor
 from lading.records import Dropped, LengthTable, PackPlan, SampleKey
 
 

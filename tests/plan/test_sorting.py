@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.plan.knapsack.balanced import _shortest
-from lading.plan.sorting import stable_order
+from lading.plan.knapsack.bins import stable_order
 
 
 @given(st.lists(st.one_of(st.integers(0, 5), st.integers(0, 1 << 17), st.integers(0, (1 << 62) - 1)), max_size=60))

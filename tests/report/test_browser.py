@@ -10,7 +10,7 @@ import soundfile
 
 from lading import Loader, toy
 from lading.fields import IGNORE_INDEX
-from lading.packing.positions import document_positions
+from lading.packing.pack import document_positions
 from lading.records import Encoded, Finding
 from tests.report.opened import IN_A_BROWSER, Opened, open_page, write
 from tests.support.shared import ROOT

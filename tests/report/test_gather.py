@@ -9,7 +9,7 @@ from PIL import Image
 from rich.console import Console
 
 from lading import Loader, report, toy
-from lading.packing.positions import document_positions
+from lading.packing.pack import document_positions
 from lading.records import Encoded
 from lading.report.choose import choose
 from lading.report.data import PLACES, report_data

@@ -18,7 +18,7 @@ from lading import Loader, toy
 from lading.encode import Encoder
 from lading.errors import ConfigError, CorpusError, MissingDependency, SkipSample
 from lading.lengths import count_lengths
-from lading.lengths.annotated_copy import write_annotated
+from lading.lengths.annotate import write_annotated
 from lading.samples.samples import Samples
 from lading.sources import open_corpus, parquet
 from lading.sources.parquet import ParquetFile

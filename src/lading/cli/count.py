@@ -65,7 +65,7 @@ def count(
     with task("starting"):
         from lading.encode import Encoder
         from lading.lengths import Counting
-        from lading.lengths.annotated_copy import META, write_annotated
+        from lading.lengths.annotate import META, write_annotated
         from lading.loader import Samples
         from lading.loader.config import DECODE_SECONDS
         from lading.samples.skip import SkipPolicy

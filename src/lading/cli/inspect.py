@@ -137,7 +137,7 @@ class _Look:
 
 def _look(meta: Path, planning: Planning, config: LoaderConfig, *, limit: int, examined: bool) -> _Look:
     from lading import report
-    from lading.loader.accounts import open_ledger
+    from lading.loader.epoch import open_ledger
     from lading.plan import plan_stats
 
     plan, lengths = planning.plan(config, config.epoch), planning.lengths

@@ -62,7 +62,7 @@ def plan(
     """Count a corpus exactly and plan its packs, without decoding a pixel."""
     with task("starting"):
         from lading.loader import LoaderConfig
-        from lading.loader.accounts import open_ledger
+        from lading.loader.epoch import open_ledger
         from lading.plan import plan_stats
         from lading.plan.file import save_plan
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lading.doctor.kinds import KINDS, NUMBERS, mask
 from lading.doctor.opening import ExaminedCorpus
 from lading.records import Finding
-from lading.records.findings import Severity
+from lading.records.samples import Severity
 from lading.sources import Corpus
 
 KEPT = 10_000

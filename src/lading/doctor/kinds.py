@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lading.records.findings import Severity
+from lading.records.samples import Severity
 
 LOST = "The sample is left out of training."
 

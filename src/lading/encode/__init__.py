@@ -1,12 +1,11 @@
 """Conversation + sizes + family → ids, labels and spans. This room does not pad, shift, drop or open media.
 
-    render   conversation → the chat template's own text
-    spans    that text → what the assistant says, by walking the turns
-    expand   marks → the medium's text; pads repeated as often as the medium has features
-    labels   spans → labels; where only ids are at hand, `search` finds the turns in them
-    encode   all of it, many conversations at a time
-    words    a text → how many tokens it has, words looked up; `word_pattern` cuts them
-    frames   a conversation in words → its length, not written out; `opaque` says when that is safe
+    processor_facts  what is known of a processor, read once
+    template         conversation → the chat template's own text → what the assistant says, by walking the turns
+    expand           marks → the medium's text; pads repeated as often as the medium has features; spans → labels
+    text_encoder     text → ids, and which tokens a span of it is; by `gigatoken` where that makes the same ids
+    tokeniser        all of it, many conversations at a time: tokens, labels, lengths
+    encoder          `Encoder`: the same with the tensors of the media
 
 Token ids equal the processor's own for the same conversation; a contract test holds that over every family.
 """

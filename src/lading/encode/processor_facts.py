@@ -19,7 +19,7 @@ from lading.families.default import NAME
 from lading.family import TOKENIZERS, Attention, Family, Geometry, LayerSight, Medium, RawMedia, TokenizerChoice
 from lading.fields import MediaKind
 from lading.media.raw import agrees
-from lading.packing.positions import ThreeWay
+from lading.packing.pack import ThreeWay
 from lading.progress import bars_like_ours, task
 from lading.records import Conversation
 from lading.toy.recipes import PREFIX

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.encode.expand import Spliced, are_pads, labels_from_spans, repeat_pads, runs_of, splice
-from lading.encode.template import Render
+from lading.encode.template import Render, assistant_spans
 from lading.encode.text_encoder import EncodedText, EncodeTexts, Span
-from lading.encode.turns import assistant_spans
 from lading.errors import Reason, SkipSample
 from lading.family import Medium, TurnStyle
 from lading.fields import IGNORE_INDEX, MediaKind

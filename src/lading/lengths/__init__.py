@@ -4,9 +4,8 @@ count           what is known is read, what is missing is counted (by several pr
 gc_freeze       a garbage collector that leaves alone what was there before counting began
 rows            what the rows of a file cost
 store           those numbers on disk: memory-mapped, sealed with a digest, never half-written
-fingerprint     everything that lengths depend on
-changed_media   the sizes of a few media files, to notice that they were changed
-annotated_copy  a copy of a corpus with the counts in its rows; annotate: one row of it
+fingerprint     everything that lengths depend on; the sizes of a few media files, to notice that they were changed
+annotate        a copy of a corpus with the counts in its rows
 """
 
 from lading.lengths.count import Count, Counting, count_lengths

@@ -22,8 +22,7 @@ from lading.addresses import refuse_writing_to_address
 from lading.cache import Cache, cache_folders
 from lading.conversation import Layout
 from lading.errors import ConfigError, Reason
-from lading.lengths.changed_media import remember, unchanged
-from lading.lengths.fingerprint import digest, processor_facts, source_facts
+from lading.lengths.fingerprint import digest, processor_facts, remember, source_facts, unchanged
 from lading.lengths.gc_freeze import gc_freeze
 from lading.lengths.rows import Counted, merge
 from lading.lengths.store import Store

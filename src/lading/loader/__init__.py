@@ -2,11 +2,12 @@
 
 config     what the user may ask for, checked all at once
 loader     the class that a training loop iterates over
-planning   counted lengths → the plan that the configuration asks for; cautions: what to say of it
+planning   counted lengths → the plan that the configuration asks for, and what to warn of
 packs      pack number → pack → batch, in a worker
-epoch      one epoch as a rank lives it: where it stands, and its ledger; accounts: how that is opened
-ranks      which share of the data this process trains on; agreement: whether all made the same plan
+epoch      one epoch of a rank: how far it is trained, and its ledger
+ranks      which share of the data this process trains on, and whether all ranks made the same plan
 state      the cursor
+option_hints  what options of other libraries are called here
 """
 
 import warnings

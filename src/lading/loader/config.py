@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, get_args
 from lading.addresses import address_of
 from lading.errors import ConfigError, UnknownName
 from lading.family import ATTENTIONS, PIXELS, TOKENIZERS, Attention, Pixels, TokenizerChoice
-from lading.loader.elsewhere import LOADER_ONLY, hint_for
+from lading.loader.option_hints import LOADER_ONLY, hint_for
 from lading.plan.knapsack import ALGORITHMS
 from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
 from lading.plan.order import PLACINGS

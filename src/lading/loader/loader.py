@@ -21,13 +21,11 @@ from lading.errors import ConfigError, CorpusError, LadingError, TooManyFailures
 from lading.ledger import Ledger
 from lading.lengths import count_lengths
 from lading.lengths.fingerprint import Fingerprints
-from lading.loader.accounts import merged_ledger
-from lading.loader.agreement import Agreement
 from lading.loader.config import LoaderConfig
-from lading.loader.epoch import Epoch
+from lading.loader.epoch import Epoch, merged_ledger
 from lading.loader.packs import Collater, PackDataset
 from lading.loader.planning import Planning
-from lading.loader.ranks import find_ranks
+from lading.loader.ranks import Agreement, find_ranks
 from lading.loader.state import Cursor, check_plan
 from lading.media.normalise import PixelNormaliser
 from lading.plan import PlanStats, plan_stats
@@ -35,10 +33,8 @@ from lading.plan.assign_workers import assign_workers, decoding_costs
 from lading.plan.file import load_plan
 from lading.progress import Advance, default_watcher, watched_by
 from lading.records import Batch, PackPlan, Work
-from lading.samples.opening import opened
-from lading.samples.samples import Samples
-from lading.samples.skip import SkipPolicy
-from lading.samples.worker_watch import WorkerWatch
+from lading.samples.samples import Samples, opened
+from lading.samples.skip import SkipPolicy, WorkerWatch
 from lading.workers.prefetch import Prefetcher, free_decoders
 
 logger = logging.getLogger(__name__)

@@ -1,14 +1,13 @@
 """Batch → microbatches for pipeline stages, by the field table of its family: the exact inverse of collating.
 
-cut              a `Batch` → its `Microbatch`es
-pipeline_batch   a `Batch` that knows how it is cut, and what each rank passes to a schedule of torch
+`cut_batch` gives the `Microbatch`es of a `Batch`; a `PipelineBatch` is a batch that knows how it is cut, and what each
+rank passes to a schedule of torch.
 """
 
 import warnings
 from importlib import import_module
 
-from lading.microbatch.cut import cut_batch, piece_sizes, piece_slices, piece_sums
-from lading.microbatch.pipeline_batch import PipelineBatch
+from lading.microbatch.cut import PipelineBatch, cut_batch, piece_sizes, piece_slices, piece_sums
 
 __all__ = ["PipelineBatch", "cut_batch", "piece_sizes", "piece_slices", "piece_sums"]
 

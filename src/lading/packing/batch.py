@@ -8,7 +8,7 @@ from torch import Tensor
 
 from lading.errors import ConfigError, UnknownName
 from lading.family import ATTENTIONS, Attention, LayerSight
-from lading.fields import Field
+from lading.fields import IGNORE_INDEX, Field
 from lading.packing.masks import additive, block_causal, document_boundaries, picture_numbers, sight
 from lading.records import Batch, Pack
 from lading.tensors import join, stack_padded
@@ -125,3 +125,26 @@ def _join_media(packs: Sequence[Pack], *, fields: Mapping[str, Field]) -> dict[s
     """Every media field, the rows of all packs in order."""
     parts = [{name: tensor for name, tensor in pack.tensors.items() if fields[name].axis != "token"} for pack in packs]
     return join(parts, fields)
+
+
+def trained_only(batch: Batch) -> Batch:
+    """The batch with the scores asked for only where a label is; the loss is the same.
+
+    Call it before the batch goes to a GPU: how many places there are must be known to the CPU.
+
+        loss = model(**lading.trained_only(batch).to("cuda")).loss
+    """
+    labels = batch.tensor("shift_labels")
+    if labels.shape[0] != 1:
+        raise ConfigError(
+            found=f"a batch of {labels.shape[0]} rows",
+            wanted="one row (batch_size=1)",
+            consequence="a model can leave out places of all rows alike, and theirs differ",
+            where="trained_only",
+        )
+    kept = (labels[0] != IGNORE_INDEX).nonzero().ravel()
+    if not len(kept):
+        # No label at all: one place is kept, so that there is a loss to go back from.
+        kept = labels.new_zeros(1)
+    chosen = labels[:, kept]
+    return batch.with_inputs({"labels": chosen, "shift_labels": chosen, "logits_to_keep": kept})

@@ -89,7 +89,7 @@ def schedule(plan: PackPlan, segments: Sequence[EpochSegment]) -> Schedule:
                 where="cursor",
             )
         before = np.concatenate([before, placed.order[: segment.steps].ravel()])
-    raise ConfigError(found="no stretch", wanted="at least one", where="cursor")
+    raise ConfigError(found="no segment", wanted="at least one", where="cursor")
 
 
 def _placed(plan: PackPlan, before: NDArray[np.int64], number: int, world_size: int) -> Placed:

@@ -6,15 +6,14 @@
 Importing this module never reaches torch: planning starts fast.
 """
 
-from lading.records.batches import Batch, Document, Encoded, Microbatch, Pack
-from lading.records.findings import Finding, Severity
-from lading.records.lazy import LazyInputs, LazyPixels, held
+from lading.records.batches import Batch, Document, Encoded, LazyInputs, LazyPixels, Microbatch, Pack, held
 from lading.records.lengths import COLUMNS, Dropped, Length, LengthTable, Truncated, column_type
 from lading.records.media import AudioSize, Footprint, ImageSize, MediumSpan, PixelScale, Size, VideoSize
 from lading.records.plans import COSTS, TOO_LONG, TYPICAL_WORK, PackPlan, TooLong, Work
 from lading.records.samples import (
     Conversation,
     Cut,
+    Finding,
     MediaPart,
     Message,
     Part,
@@ -22,6 +21,7 @@ from lading.records.samples import (
     Role,
     Row,
     SampleKey,
+    Severity,
     TextPart,
 )
 

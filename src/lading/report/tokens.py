@@ -14,14 +14,14 @@ from lading.report.records import TokensView
 
 if TYPE_CHECKING:
     from lading.encode import TokenisedSample
-    from lading.packing.positions import ThreeWay
+    from lading.packing.pack import ThreeWay
 
 REPLACEMENT = "\ufffd"
 
 
 def tokens_view(tokenised: TokenisedSample, three_way: ThreeWay | None) -> TokensView:
     """The tokens of a sample, with what is trained on and where each stands."""
-    from lading.packing.positions import document_positions
+    from lading.packing.pack import document_positions
 
     document = Document(key=tokenised.conversation.key, tokens=len(tokenised.ids), media=tokenised.media)
     positions: NDArray[Any] = document_positions(document, three_way).numpy()

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
+from typing import Any
 
+from lading.cache import Cache
 from lading.conversation import Layout, read_conversation, shorten
 from lading.encode import Encoder, TokenisedSample
 from lading.encode.processor_facts import ProcessorFacts
 from lading.encode.tokeniser import Sized
-from lading.errors import ExactnessError
+from lading.errors import ConfigError, ExactnessError
 from lading.records import Conversation, Cut, Dropped, Encoded, Length, SampleKey
 from lading.samples.layouts import source_layouts
 from lading.samples.skip import SkipPolicy
-from lading.sources import Corpus
+from lading.sources import Corpus, open_corpus
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,3 +100,22 @@ def _check_length(tokenised: TokenisedSample | Dropped, counted: int) -> None:
         consequence="its media changed since it was counted, or the count is wrong: see `lading count --again`, "
         "and try tokenizer='exact' (`--tokenizer exact`)",
     )
+
+
+def opened(
+    corpus: Any,
+    cache: Cache,
+    format_name: str | None,
+    media_dir: str | Path | None,
+    media_roots: Sequence[str | Path] | None,
+) -> Corpus:
+    """The corpus behind a path or a data set; one that is open is taken as it is."""
+    if not isinstance(corpus, Corpus):
+        return open_corpus(corpus, cache=cache, format=format_name, media_dir=media_dir, media_roots=media_roots)
+    if format_name is not None or media_dir is not None or media_roots is not None:
+        raise ConfigError(
+            found="format, media_dir or media_roots for a corpus that is open",
+            wanted="open_corpus(…, format=…, media_dir=…, media_roots=…)",
+            where="Loader",
+        )
+    return corpus

@@ -8,19 +8,23 @@ What takes longer than `decode_seconds` is given up, wherever it hangs:
 
     in steps       whoever decodes in steps looks at the clock between them (`media.deadline`), in any process
     in Python      in a process that was started to read samples, an alarm interrupts whatever Python does or waits for
-    in C           a worker that hears no alarm is ended by the process that waits for it (`samples.worker_watch`)
+    in C           a worker that hears no alarm is ended by the process that waits for it (`WorkerWatch`)
 
 In the user's own process (`num_workers=0`) there are the steps alone: its signals are not ours, and it must not end.
 """
 
 from __future__ import annotations
 
+import faulthandler
+import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing import RawArray
+from multiprocessing.process import BaseProcess
 from types import FrameType
 from typing import NoReturn, TypeVar
 
@@ -29,7 +33,6 @@ from torch.utils.data import get_worker_info
 from lading.errors import LadingError, Reason, SkipSample
 from lading.media.deadline import deadline, took_too_long
 from lading.records import Dropped, SampleKey
-from lading.samples.worker_watch import WorkerWatch
 from lading.workers import pool
 
 T = TypeVar("T")
@@ -141,3 +144,54 @@ def _alarm_may_ring() -> bool:
 
 def _ring(number: int, frame: FrameType | None) -> NoReturn:
     raise _Alarm
+
+
+LATE_FACTOR, LATE_SECONDS = 1.5, 2.0
+"""A worker is late after so many times the limit, and so many seconds: by then it should have heard its alarm."""
+LAST_WORDS = signal.SIGVTALRM
+"""The signal that has a worker print where it is, and end."""
+ENDING_SECONDS = 5.0
+"""A worker may take so long to end."""
+NOTHING = -1
+
+
+class WorkerWatch:
+    """Watches one worker: what it reads and since when, and which samples its predecessors hung on."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self.seconds = seconds
+        self.refused: set[int] = set()
+        self._note = RawArray("d", [NOTHING, 0.0])
+        self._prints_traceback = False
+
+    def begin(self, index: int) -> None:
+        """In the worker: this sample is going to be read. One that a worker hung on before is refused."""
+        if index in self.refused and self.seconds is not None:
+            raise took_too_long(self.seconds, "a sample that no alarm interrupts")
+        if not self._prints_traceback:
+            # Written in C: neither a lock nor a loop there keeps it from printing.
+            signal.signal(LAST_WORDS, signal.SIG_DFL)  # whatever the parent did with it
+            faulthandler.register(LAST_WORDS, file=2, all_threads=True, chain=True)
+            self._prints_traceback = True
+        self._note[1] = time.monotonic()
+        self._note[0] = index
+
+    def end(self) -> None:
+        """In the worker: nothing is being read; it may wait for as long as it likes."""
+        self._note[0] = NOTHING
+
+    def end_if_late(self, worker: BaseProcess) -> bool:
+        """In the parent: end a worker that is late, and have the next one refuse what it was reading."""
+        index, since = self._note
+        if self.seconds is None or index == NOTHING or worker.pid is None:
+            return False
+        if time.monotonic() - since < self.seconds * LATE_FACTOR + LATE_SECONDS:
+            return False
+        os.kill(worker.pid, LAST_WORDS)
+        worker.join(ENDING_SECONDS)
+        worker.kill()
+        worker.join(ENDING_SECONDS)
+        if (self._note[0], self._note[1]) == (index, since):  # and it had not gone on just then
+            self.refused.add(int(index))
+        self._note[0] = NOTHING
+        return True

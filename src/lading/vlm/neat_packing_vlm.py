@@ -25,7 +25,7 @@ from lading import families
 from lading.errors import ConfigError, Reason, UnknownName
 from lading.fields import SEQUENCE_FIELDS, Field, is_count
 from lading.ledger import Ledger, too_long
-from lading.packing.positions import ThreeWay, document_positions
+from lading.packing.pack import ThreeWay, document_positions
 from lading.records import Dropped
 from lading.vlm import estimate as guess
 from lading.vlm.costs import Cost, described, exact_costs, name_of, quick_costs, refuse_long

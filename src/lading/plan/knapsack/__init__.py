@@ -14,13 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.plan.knapsack.balanced import balanced
-from lading.plan.knapsack.best_fit import best_fit
-from lading.plan.knapsack.bins import Bins, lower_bound
+from lading.plan.knapsack.best_fit import best_fit, tight_fit, worst_fit
+from lading.plan.knapsack.bins import Bins, in_order, lower_bound
 from lading.plan.knapsack.exact_fill import exact_fill
 from lading.plan.knapsack.first_fit import first_fit
-from lading.plan.knapsack.in_order import in_order
-from lading.plan.knapsack.tight_fit import tight_fit
-from lading.plan.knapsack.worst_fit import worst_fit
 
 Algorithm = Callable[[NDArray[np.int64], int, NDArray[np.float64]], Bins]
 

@@ -17,11 +17,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lading.plan.knapsack.best_fit import best_fit_into
-from lading.plan.knapsack.bins import Bins, lower_bound
+from lading.plan.knapsack.best_fit import best_fit_into, tight_fit
+from lading.plan.knapsack.bins import Bins, lower_bound, stable_order
 from lading.plan.knapsack.deal import Dealing
-from lading.plan.knapsack.tight_fit import tight_fit
-from lading.plan.sorting import stable_order
 
 LONG = 0.15
 """A document is long from this share of a pack on."""

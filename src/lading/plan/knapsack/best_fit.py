@@ -21,8 +21,9 @@ from collections import defaultdict
 import numpy as np
 from numpy.typing import NDArray
 
-from lading.plan.knapsack.bins import Bins
-from lading.plan.sorting import stable_order
+from lading.plan.knapsack.bins import Bins, lower_bound, stable_order
+from lading.plan.knapsack.deal import Dealing
+from lading.plan.knapsack.exact_fill import exact_fill
 
 
 class _Spaces:
@@ -134,3 +135,34 @@ def _bins_of_items(placed: list[tuple[int, int, int, int]], items: int) -> NDArr
     within = np.arange(items) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     result: NDArray[np.int64] = bins[which] + within // each[which]
     return result
+
+
+SMALL = 20_000_000
+"""Items times capacity. In larger corpora best fit is within a few bins of the bound, those no longer count, and the
+search would take seconds."""
+
+
+def tight_fit(lengths: NDArray[np.int64], capacity: int) -> Bins:
+    """Best fit; for a small corpus that it leaves uneven, also an attempt to fill every bin exactly. Fewer bins win.
+
+    >>> lengths = np.array([6, 6, 5, 4, 3, 2, 2, 2])
+    >>> len(best_fit(lengths, 10)), len(tight_fit(lengths, 10))
+    (4, 3)
+    """
+    bins = best_fit(lengths, capacity)
+    if len(bins) <= lower_bound(lengths, capacity) or len(lengths) * capacity > SMALL:
+        return bins
+    filled = exact_fill(lengths, capacity)
+    return filled if len(filled) < len(bins) else bins
+
+
+def worst_fit(lengths: NDArray[np.int64], capacity: int) -> Bins:
+    """Worst fit, longest first: each item where most space is, as few bins as the volume allows; the rest by best fit.
+
+    >>> worst_fit(np.array([7, 6, 4, 3, 3, 2]), 10).starts.tolist()
+    [0, 2, 4, 6]
+    """
+    dealing = Dealing(lengths, bins=lower_bound(lengths, capacity), capacity=capacity)
+    left = dealing.deal(stable_order(capacity - lengths))
+    dealing.bin_of_item[left], bins = best_fit_into(dealing.space, lengths[left], capacity)
+    return Bins.from_assignment(dealing.bin_of_item, bins)

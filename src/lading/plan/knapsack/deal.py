@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lading.plan.sorting import stable_order
+from lading.plan.knapsack.bins import stable_order
 
 FEW = 0.02
 """With fewer bins than this share still open, a round moves too little to be worth its sort."""

@@ -14,8 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lading.plan.knapsack.bins import Bins
-from lading.plan.sorting import stable_order
+from lading.plan.knapsack.bins import Bins, stable_order
 
 
 class _Spaces:
