@@ -44,8 +44,8 @@ def test_a_stretch_does_not_depend_on_who_made_the_plan() -> None:
     assert np.array_equal(one.before, other.before)
 
 
-def test_a_stretch_longer_than_the_epoch_is_refused() -> None:
+def test_a_segment_longer_than_the_epoch_is_refused() -> None:
     with pytest.raises(ConfigError, match="999 steps with 2 ranks"):
         schedule(plan_of(50, 2), [EpochSegment(world_size=2, steps=999), EpochSegment(world_size=1, steps=0)])
-    with pytest.raises(ConfigError, match="no stretch"):
+    with pytest.raises(ConfigError, match="no segment"):
         schedule(plan_of(50, 2), [])
