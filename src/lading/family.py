@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Final, Literal, Protocol, get_args
 
 from lading.fields import MEDIA_KINDS, TOKEN_FIELDS, Field, MediaKind
 from lading.records import TYPICAL_WORK, Footprint, MediaPart, PixelScale, Role, Size, Work
@@ -99,6 +99,19 @@ class MRope:
     after: Literal["side", "last"] = "side"
     """Text goes on behind a medium's longer `side`, or behind the `last` position it used."""
 
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ThreeWay:
+    """The numbers of `MRope`, read out of a processor."""
+
+    merge: int
+    tokens_per_second: float
+    fractional: bool = False
+    after: Literal["side", "last"] = "side"
+
+
+READ_OFF: Final = "default"
+"""The name of a family that nobody declared: it was read off a processor."""
 
 Pixels = Literal["auto", "model", "uint8"]
 PIXELS: tuple[Pixels, ...] = get_args(Pixels)

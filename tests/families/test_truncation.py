@@ -14,7 +14,7 @@ from lading.fields import IGNORE_INDEX
 from lading.lengths import count_lengths
 from lading.loader import ProcessorFacts
 from lading.records import Encoded
-from lading.samples.truncation import fit
+from lading.samples.samples import fit
 from lading.tensors import split
 from tests.families.talks import clip_bytes, own_output, sound_bytes
 from tests.families.targets import TARGETS, facts_of

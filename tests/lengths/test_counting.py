@@ -394,3 +394,25 @@ def test_what_is_said_to_decide_about_lengths_is_there() -> None:
     """A folder that was renamed would change, and old lengths would still be believed."""
     root = Path(lading.__file__).parent
     assert [name for name in COUNTING if not (root / name).exists()] == []
+
+
+def test_what_is_counted_again_is_named(meta: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Another encoder is other software, which nobody expects to cost anything; other settings were asked for."""
+    corpus, processor = open_corpus(meta), toy.processor(FAMILY)
+    exact = Samples(corpus=corpus, encoder=Encoder(facts=read_processor(processor, choice="exact")))
+    with caplog.at_level("INFO", "lading"):
+        run(exact, tmp_path / "cache")
+        assert "counted again" not in caplog.text
+        run(samples_of(meta, processor), tmp_path / "cache")
+        (record,) = (record for record in caplog.records if "counted again" in record.message)
+        assert record.levelname == "WARNING"
+        assert "since other than last time: encoder (shapes, albums," in record.message
+        caplog.clear()
+        run(samples_of(meta, processor), tmp_path / "cache")
+        assert "counted again" not in caplog.text
+        other = copy.deepcopy(processor)
+        other.image_processor.size = {"shortest_edge": 28 * 28 * 4, "longest_edge": 28 * 28 * 9}
+        run(samples_of(meta, other), tmp_path / "cache")
+        (record,) = (record for record in caplog.records if "counted again" in record.message)
+        assert record.levelname == "INFO"
+        assert "settings" in record.message

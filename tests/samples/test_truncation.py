@@ -20,7 +20,7 @@ from lading.fields import IGNORE_INDEX
 from lading.lengths import count_lengths
 from lading.loader import Samples, load_processor, read_processor
 from lading.records import Conversation, Dropped, Encoded
-from lading.samples.truncation import fit
+from lading.samples.samples import fit
 from tests.support.shorter import Turn, longest_fitting, samples_of, shorter_lengths
 
 TOY = "toy:qwen2_5_vl"

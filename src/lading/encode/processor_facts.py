@@ -8,21 +8,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lading import families, toy
+from lading import families
 from lading.addresses import refuse_address
 from lading.encode.gigatoken import GigatokenEncoder, gigatoken_encoder, installed_version
 from lading.encode.template import Renderer, generation_finder, has_generation_blocks
 from lading.encode.text_encoder import tokenizer_encoder
 from lading.encode.tokeniser import Tokeniser
 from lading.errors import ConfigError, UnknownName
-from lading.families.default import NAME
-from lading.family import TOKENIZERS, Attention, Family, Geometry, LayerSight, Medium, RawMedia, TokenizerChoice
+from lading.family import (
+    READ_OFF,
+    TOKENIZERS,
+    Attention,
+    Family,
+    Geometry,
+    LayerSight,
+    Medium,
+    RawMedia,
+    ThreeWay,
+    TokenizerChoice,
+)
 from lading.fields import MediaKind
 from lading.media.raw import agrees
-from lading.packing.pack import ThreeWay
 from lading.progress import bars_like_ours, task
 from lading.records import Conversation
-from lading.toy.recipes import PREFIX
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,7 +56,10 @@ class ProcessorFacts:
 
     def __reduce__(self) -> tuple[object, ...]:
         # A worker reads the processor again: that is cheap, and compiled templates cannot be pickled.
-        return (read_processor, (self.processor, None if self.family.name == NAME else self.family.name, self.choice))
+        return (
+            read_processor,
+            (self.processor, None if self.family.name == READ_OFF else self.family.name, self.choice),
+        )
 
 
 def load_processor(name: str | os.PathLike[str] | Any) -> Any:
@@ -59,9 +70,11 @@ def load_processor(name: str | os.PathLike[str] | Any) -> Any:
         name = f"{Path(name).absolute()}"
     if not isinstance(name, str):
         return name
-    if name.startswith(PREFIX):
+    if name.startswith("toy:"):
+        from lading import toy
+
         with task("making the processor"):
-            return toy.processor(name.removeprefix(PREFIX))
+            return toy.processor(name.removeprefix("toy:"))
     if (name.startswith((".", "/")) or name.count("/") > 1) and not Path(name).is_dir():
         # transformers would take it for a hub id, and ask the network for it, for minutes.
         raise ConfigError(found=f"no folder {name}", wanted="a processor folder, a hub id, or toy:NAME")
@@ -76,7 +89,7 @@ def load_processor(name: str | os.PathLike[str] | Any) -> Any:
         first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ConfigError(
             found=f"{name!r}, which transformers cannot load as a processor ({first_line})",
-            wanted="a folder, a hub id, or toy:NAME with NAME one of " + ", ".join(toy.recipes()),
+            wanted="a folder, a hub id, or toy:NAME with NAME one of " + ", ".join(families.BUILT_IN),
             consequence="nothing was counted",
         ) from error
 
@@ -184,7 +197,7 @@ def _spoken_finder(
     template: str, tokenizer: Any, family: Family
 ) -> Callable[[Conversation, str], list[tuple[int, int]]] | None:
     """For a family that nobody declared, a template that says itself what the assistant says is believed."""
-    if family.name != NAME or not has_generation_blocks(template):
+    if family.name != READ_OFF or not has_generation_blocks(template):
         return None
     return generation_finder(
         template, tokenizer.special_tokens_map, closing=family.turns.closing, system_as_text=family.system_as_text

@@ -14,13 +14,12 @@ from itertools import takewhile
 from typing import Any
 
 from lading.errors import ConfigError
-from lading.family import Family, Medium, TurnStyle
+from lading.family import READ_OFF, Family, Medium, TurnStyle
 from lading.fields import Field, MediaKind
 from lading.media.pixels import processor_tensors
 from lading.media.probe import Answer, Probe
 from lading.records import ImageSize, Role, Size
 
-NAME = "default"
 WORDS = ("quayone", "quaytwo", "quaythree", "quayfour", "quayfive")
 """Words a template is asked to write. They are in no template."""
 TOKEN_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "mm_token_type_ids")
@@ -40,7 +39,7 @@ def derive(processor: Any) -> Family:
         )
     types = next((name for name in TOKEN_INPUTS[2:] if shown is not None and name in shown.alone[0]), None)
     return Family(
-        name=NAME,
+        name=READ_OFF,
         title=f"{type(processor).__name__} (not declared)",
         processors=(type(processor).__name__,),
         models=(),

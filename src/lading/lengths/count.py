@@ -22,7 +22,7 @@ from lading.addresses import refuse_writing_to_address
 from lading.cache import Cache, cache_folders
 from lading.conversation import Layout
 from lading.errors import ConfigError, Reason
-from lading.lengths.fingerprint import digest, processor_facts, remember, source_facts, unchanged
+from lading.lengths.fingerprint import SOFTWARE, digest, processor_facts, remember, source_facts, unchanged
 from lading.lengths.gc_freeze import gc_freeze
 from lading.lengths.rows import Counted, merge
 from lading.lengths.store import Store
@@ -127,6 +127,7 @@ class Counting:
         if self.cache and facts is None:
             logger.warning("lengths are not kept: the processor does not say what it is set to")
         stores = [self._store(share, facts) for share in shares]
+        _say_why_again(shares, stores)
         with (
             gc_freeze(),
             ProcessPool(partial(count_chunk, self.samples), self.workers) as pool,
@@ -200,6 +201,18 @@ class Counting:
             logger.warning("lengths are not kept: %s cannot be written to (%s)", folder, error.strerror)
             return None
         return store
+
+
+def _say_why_again(shares: Sequence[Share], stores: Sequence[Store | None]) -> None:
+    """Name what differs from the last count of the same files: nothing is counted again in silence."""
+    sources: dict[tuple[str, ...], list[str]] = {}
+    for share, store in zip(shares, stores, strict=True):
+        if store is not None and (differs := tuple(store.counted_otherwise())):
+            sources.setdefault(differs, []).append(share.source.config.name)
+    for differs, names in sources.items():
+        # Where only the software is another, nobody expects that a corpus is counted again.
+        level = logging.WARNING if set(differs) <= set(SOFTWARE) else logging.INFO
+        logger.log(level, "counted again, since other than last time: %s (%s)", ", ".join(differs), ", ".join(names))
 
 
 def count_chunk(samples: Samples, chunk: Chunk) -> Counted:

@@ -42,6 +42,9 @@ COUNTING = (
     "sources/",
 )
 """Our own code that has a say in a length: every folder and file of it exists (a test)."""
+LIBRARIES = ("transformers", "tokenizers", "jinja2")
+SOFTWARE = ("version", "code", *LIBRARIES, "encoder")
+"""Facts that are another with another release, whoever's."""
 
 
 def source_facts(source: Source, layout: Layout, *, timed: bool = True) -> dict[str, Any]:
@@ -88,7 +91,7 @@ def processor_facts(facts: ProcessorFacts) -> dict[str, Any] | None:
     return {
         "version": VERSION,
         "code": _own_code(),
-        **{name: version(name) for name in ("transformers", "tokenizers", "jinja2")},
+        **{name: version(name) for name in LIBRARIES},
         "encoder": facts.encoded_by,
         "processor": _name(type(processor)),
         "settings": digest(settings),

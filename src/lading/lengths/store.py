@@ -80,6 +80,21 @@ class Store:
         """Where what is known is kept, or will be."""
         return next((folder for folder in (self.folder, *self.also) if (folder / ABOUT).is_file()), self.folder)
 
+    def counted_otherwise(self) -> list[str]:
+        """What differs from the last count of the same file, by name; nothing where this count or no other is kept."""
+        if (self.place / ABOUT).is_file():
+            return []
+        others = [path for folder in (self.folder, *self.also) for path in folder.parent.glob(f"*/{ABOUT}")]
+        for path in sorted(others, key=_written, reverse=True):
+            try:
+                about = json.loads(path.read_bytes())
+                if about["file"] == self.about["file"]:
+                    before, now = about["facts"], self.about["facts"]
+                    return sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+            except _UNREADABLE:
+                continue
+        return []
+
     def read_parts(self) -> Counted:
         """What an interrupted count left behind."""
         return merge(self._part(path) for path in sorted((self.folder / PARTS).glob("*.npz")))
@@ -135,6 +150,13 @@ class Store:
             for row, own in sorted(counted.refused.items())
         )
         return "".join(json.dumps(entry) + "\n" for entry in entries).encode()
+
+
+def _written(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _digest(content: bytes) -> str:

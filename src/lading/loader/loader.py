@@ -24,9 +24,9 @@ from lading.lengths.fingerprint import Fingerprints
 from lading.loader.config import LoaderConfig
 from lading.loader.epoch import Epoch, merged_ledger
 from lading.loader.packs import Collater, PackDataset
-from lading.loader.planning import Planning
+from lading.loader.planning import Planning, check_plan
 from lading.loader.ranks import Agreement, find_ranks
-from lading.loader.state import Cursor, check_plan
+from lading.loader.state import Cursor
 from lading.media.normalise import PixelNormaliser
 from lading.plan import PlanStats, plan_stats
 from lading.plan.assign_workers import assign_workers, decoding_costs

@@ -13,15 +13,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lading.errors import ConfigError
 from lading.family import Family
 from lading.fields import MediaKind
 from lading.loader.config import LoaderConfig
 from lading.media import placeholder as placeholder_media
 from lading.plan import make_plan
+from lading.plan.costs import pack_costs, vision_costs
+from lading.plan.fingerprint import differences, lengths_fingerprint, made_of
 from lading.plan.make import sample_capacity
 from lading.records import Encoded, LengthTable, PackPlan, Work
-from lading.samples.samples import Samples
-from lading.samples.truncation import fit
+from lading.samples.samples import Samples, fit
 
 logger = logging.getLogger(__name__)
 
@@ -120,3 +122,36 @@ def _long_documents(family: Family, lengths: LengthTable, fits: NDArray[np.bool_
         f"{family.title}: found more than {family.short_context} tokens in {count} of {samples} samples; wanted a"
         f" pack_size of at most that: where they share a batch, all get the model's long rotary factors, and {SEE}"
     ]
+
+
+def check_plan(plan: PackPlan, config: LoaderConfig, planning: Planning) -> PackPlan:
+    """The plan, if it is one of these lengths and this configuration; else what differs."""
+    here: dict[str, int | str] = {
+        "samples": len(planning.lengths),
+        "lengths": lengths_fingerprint(planning.lengths),
+        "pack_size": planning.capacity,
+        "seed": config.seed,
+        "algorithm": config.algorithm,
+        "placing": config.placing,
+    }
+    found = made_of(plan)
+    other = differences({name: found[name] for name in here}, here)
+    if other or not _same_costs(plan, planning):
+        raise ConfigError(
+            found=f"a plan of something else: {other or 'another model (work)'}",
+            wanted="one of this corpus and this configuration",
+            consequence="make it again with `lading plan --out`",
+            where="plan",
+        )
+    return plan
+
+
+def _same_costs(plan: PackPlan, planning: Planning) -> bool:
+    """Whether a plan's packs cost what they cost here, by the first of them: places are chosen by that."""
+    if not len(plan):
+        return True
+    first = np.asarray(plan.pack(0), dtype=np.int64)
+    tokens = planning.lengths.tokens[first].astype(np.int64)
+    vision = vision_costs(planning.lengths, first, planning.work)
+    own = pack_costs(tokens, vision, np.array([0, len(first)]), planning.work)
+    return bool(np.allclose(own[0], plan.costs[0], rtol=1e-5))

@@ -32,8 +32,7 @@ from torch.distributed import distributed_c10d
 
 from lading import plain
 from lading.errors import ConfigError
-from lading.loader.state import DIGESTS, made_of
-from lading.plan.fingerprint import plan_fingerprint
+from lading.plan.fingerprint import DIGESTS, made_of, plan_fingerprint
 from lading.records import PackPlan
 
 logger = logging.getLogger(__name__)

@@ -6,26 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from lading import plain
 from lading.errors import ConfigError
-from lading.loader.config import LoaderConfig
-from lading.loader.planning import Planning
 from lading.plan.carry_on import EpochSegment
-from lading.plan.costs import pack_costs, vision_costs
-from lading.plan.fingerprint import costs_fingerprint, lengths_fingerprint, plan_fingerprint
+from lading.plan.fingerprint import differences, made_of, plan_fingerprint
 from lading.records import Dropped, PackPlan
 
 VERSION = 3
 UNSEALED = 2
 """The version before: its states are read, too, and have no digest of themselves."""
-
-DIGESTS: Mapping[str, str] = {
-    "lengths": "lengths of samples: other data or media, another processor or setting of it, or another too_long",
-    "costs": "costs of packs: another model, or work declared anew",
-}
-"""What a digest stands for, and why it may differ: by itself it says nothing to anybody."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -153,65 +142,6 @@ def _refuse_no_states(states: object) -> None:
         consequence="nothing was loaded; was the checkpoint found?",
         where="load_state_dict",
     )
-
-
-def differences(found: Mapping[str, int | str], here: Mapping[str, int | str]) -> str:
-    """What is not as it is here, by name.
-
-    >>> differences({"seed": 1, "pack_size": 8}, {"seed": 2, "pack_size": 8})
-    'seed 1 where it is 2 here'
-    """
-    other = [name for name, value in here.items() if found.get(name) != value]
-    return "; ".join(
-        f"other {DIGESTS[name]}" if name in DIGESTS else f"{name} {found.get(name)!r} where it is {here[name]!r} here"
-        for name in other
-    )
-
-
-def check_plan(plan: PackPlan, config: LoaderConfig, planning: Planning) -> PackPlan:
-    """The plan, if it is one of these lengths and this configuration; else what differs."""
-    here: dict[str, int | str] = {
-        "samples": len(planning.lengths),
-        "lengths": lengths_fingerprint(planning.lengths),
-        "pack_size": planning.capacity,
-        "seed": config.seed,
-        "algorithm": config.algorithm,
-        "placing": config.placing,
-    }
-    found = made_of(plan)
-    other = differences({name: found[name] for name in here}, here)
-    if other or not same_costs(plan, planning):
-        raise ConfigError(
-            found=f"a plan of something else: {other or 'another model (work)'}",
-            wanted="one of this corpus and this configuration",
-            consequence="make it again with `lading plan --out`",
-            where="plan",
-        )
-    return plan
-
-
-def same_costs(plan: PackPlan, planning: Planning) -> bool:
-    """Whether a plan's packs cost what they cost here, by the first of them: places are chosen by that."""
-    if not len(plan):
-        return True
-    first = np.asarray(plan.pack(0), dtype=np.int64)
-    tokens = planning.lengths.tokens[first].astype(np.int64)
-    vision = vision_costs(planning.lengths, first, planning.work)
-    own = pack_costs(tokens, vision, np.array([0, len(first)]), planning.work)
-    return bool(np.allclose(own[0], plan.costs[0], rtol=1e-5))
-
-
-def made_of(plan: PackPlan) -> dict[str, int | str]:
-    """Everything that decides who shares a pack, by name."""
-    return {
-        "samples": plan.samples,
-        "lengths": plan.lengths,
-        "pack_size": plan.pack_size,
-        "seed": plan.seed,
-        "algorithm": plan.algorithm,
-        "placing": plan.placing,
-        "costs": costs_fingerprint(plan),
-    }
 
 
 def _joined(cursors: Sequence[Cursor]) -> Cursor:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from dataclasses import replace
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lading.errors import ConfigError
+from lading.family import ThreeWay
 from lading.fields import IGNORE_INDEX, Field
 from lading.records import Document, Dropped, Encoded, MediumSpan, Pack
 from lading.tensors import join, shift
@@ -65,16 +66,6 @@ def append_untrained(
         "document_ids": torch.full((sample.document.tokens,), len(pack.documents) + 1, dtype=torch.long),
     }
     return replace(pack, documents=(*pack.documents, sample.document), tensors=join([pack.tensors, untrained], fields))
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ThreeWay:
-    """The numbers three-way positions need."""
-
-    merge: int
-    tokens_per_second: float
-    fractional: bool = False
-    after: Literal["side", "last"] = "side"
 
 
 def document_positions(document: Document, three_way: ThreeWay | None) -> Tensor:

@@ -14,7 +14,7 @@ from lading.report.records import TokensView
 
 if TYPE_CHECKING:
     from lading.encode import TokenisedSample
-    from lading.packing.pack import ThreeWay
+    from lading.family import ThreeWay
 
 REPLACEMENT = "\ufffd"
 

@@ -23,9 +23,10 @@ from torch import Tensor
 
 from lading import families
 from lading.errors import ConfigError, Reason, UnknownName
+from lading.family import ThreeWay
 from lading.fields import SEQUENCE_FIELDS, Field, is_count
 from lading.ledger import Ledger, too_long
-from lading.packing.pack import ThreeWay, document_positions
+from lading.packing.pack import document_positions
 from lading.records import Dropped
 from lading.vlm import estimate as guess
 from lading.vlm.costs import Cost, described, exact_costs, name_of, quick_costs, refuse_long
