@@ -1,7 +1,7 @@
 """lading: conversations with images, video and sound → balanced, packed, resumable training batches.
 
-     sources → conversation → tokenise → lengths → plan → materialise → collate → microbatch
-       Row      Conversation    Encoded   LengthTable PackPlan   Pack       Batch     Microbatch     (loader wires them)
+     sources → conversation → encode → lengths → plan → packing → microbatch
+       Row      Conversation   Encoded  LengthTable PackPlan Pack, Batch Microbatch      (loader runs them, in workers)
                      media: sizes early, pixels late
 
 A run, with what it prints (the corpus and the processor are made on the spot):
