@@ -1,4 +1,4 @@
-"""What a document would notice of its company is said before it trains, and only where the corpus has it."""
+"""What a document would notice of others in its batch is said before it trains, and only where the corpus has it."""
 
 from __future__ import annotations
 
@@ -23,25 +23,27 @@ def table(tokens: list[int], images: list[int], audios: list[int]) -> LengthTabl
 
 
 def test_sounds_that_pictures_would_change() -> None:
-    (said,) = cautions(PHI, table([9, 9, 9, 9], [1, 0, 0, 1], [0, 1, 0, 1]), room=99)
+    (said,) = cautions(PHI, table([9, 9, 9, 9], [1, 0, 0, 1], [0, 1, 0, 1]), capacity=99)
     assert "found audio without image in 1 of 4 samples, and image in 2" in said
     sounds = table([9, 9], [0, 0], [1, 0])
-    assert cautions(PHI, sounds, room=99) == []
-    assert "and the placeholder image" in cautions(PHI, sounds, room=99, placeholder=True)[0]
-    assert cautions(PHI, table([9, 9], [1, 1], [1, 0]), room=99) == [], "they have a picture of their own"
-    assert cautions(PHI, table([9, 200], [0, 1], [1, 0]), room=99) == [], "the picture is in no pack"
+    assert cautions(PHI, sounds, capacity=99) == []
+    assert "and the placeholder image" in cautions(PHI, sounds, capacity=99, placeholder=True)[0]
+    assert cautions(PHI, table([9, 9], [1, 1], [1, 0]), capacity=99) == [], "they have a picture of their own"
+    assert cautions(PHI, table([9, 200], [0, 1], [1, 0]), capacity=99) == [], "the picture is in no pack"
 
 
 def test_documents_that_would_change_all_positions() -> None:
-    (said,) = cautions(PHI, table([5000, 9, 4096, 9000], [0] * 4, [0] * 4), room=8192)
+    (said,) = cautions(PHI, table([5000, 9, 4096, 9000], [0] * 4, [0] * 4), capacity=8192)
     assert "found more than 4096 tokens in 1 of 3 samples" in said
-    assert cautions(PHI, table([5000, 9], [0] * 2, [0] * 2), room=4096) == []
-    assert cautions(PHI, table([5000, 6000], [0] * 2, [0] * 2), room=8192) == []
+    assert cautions(PHI, table([5000, 9], [0] * 2, [0] * 2), capacity=4096) == []
+    assert cautions(PHI, table([5000, 6000], [0] * 2, [0] * 2), capacity=8192) == []
 
 
 @pytest.mark.parametrize("name", [name for name in families.names() if name != PHI.name])
 def test_other_families_have_nothing_to_say(name: str) -> None:
-    assert cautions(families.find(name), table([9, 9, 5000], [1, 0, 0], [0, 1, 0]), room=8192, placeholder=True) == []
+    assert (
+        cautions(families.find(name), table([9, 9, 5000], [1, 0, 0], [0, 1, 0]), capacity=8192, placeholder=True) == []
+    )
 
 
 def test_the_loader_says_it_once_on_the_first_rank(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

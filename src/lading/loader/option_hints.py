@@ -36,7 +36,7 @@ _MEANT: Final[Mapping[str, tuple[str, ...]]] = {
         *("max_pixels", "min_pixels", "image_max_pixels", "video_max_pixels", "image_size", "patch_size", "resolution"),
         *("fps", "video_fps", "nframes", "num_frames", "max_frames", "chat_template", "template"),
     ),
-    "`processor`: a tokenizer alone is not enough": ("tokenizer", "processing_class", "image_processor"),
+    "`processor`: a tokenizer alone is not enough": ("processing_class", "image_processor"),
     "`corpus`, the first argument": ("dataset", "train_dataset", "data", "data_path", "dataset_path", "meta", "path"),
     "`open_corpus(meta, dataset_names=[…])`, whose corpus the loader takes": ("dataset_names", "datasets"),
     "`seed`: every epoch is shuffled, as (seed, epoch) say": (
