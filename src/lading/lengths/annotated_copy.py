@@ -19,8 +19,7 @@ from lading.progress import task
 from lading.records import COLUMNS, Length, LengthTable
 from lading.samples.samples import Samples
 from lading.sources.corpus import Corpus, Source
-from lading.sources.file_names import file_names
-from lading.sources.meta import SourceConfig, media_places
+from lading.sources.meta import SourceConfig, file_names, media_places
 
 META = "meta.json"
 

@@ -17,9 +17,8 @@ from lading.encode.processor_facts import read_processor
 from lading.errors import ConfigError, Reason, SkipSample, UnknownName
 from lading.ledger import Ledger
 from lading.records import Conversation, Encoded, Row, SampleKey
-from lading.sources.elements import begins_array
 from lading.sources.hub import LOAD_OPTIONS
-from lading.sources.json_array import JsonArrayFile
+from lading.sources.json_array import JsonArrayFile, begins_array
 from lading.sources.jsonl import JsonlFile
 from lading.sources.meta import COLUMNS, TAGS
 from lading.vlm.example_form import from_example
