@@ -16,7 +16,7 @@ import numpy as np
 
 from lading.errors import Reason, SkipSample
 from lading.fields import MediaKind
-from lading.media.geometry.frames import refuse_still_clips
+from lading.media.geometry.clips import refuse_still_clips
 from lading.records import Footprint, ImageSize, Size, VideoSize
 
 KEPT = 50_000

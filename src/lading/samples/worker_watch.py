@@ -12,7 +12,7 @@ import time
 from multiprocessing import RawArray
 from multiprocessing.process import BaseProcess
 
-from lading.media.deadline import took_too_long
+from lading.media.opening import took_too_long
 
 LATE_FACTOR, LATE_SECONDS = 1.5, 2.0
 """A worker is late after so many times the limit, and so many seconds: by then it should have heard its alarm."""
