@@ -112,7 +112,7 @@ class _Reader:
     where: str
 
     def message(self, message: object) -> Message:
-        if not isinstance(message, (dict, Mapping)):  # a dict is told at once, a Mapping is not
+        if not isinstance(message, (dict, Mapping)):  # a dict is recognised quickly, a Mapping is not
             raise SkipSample(
                 Reason.BAD_ROW, found=f"a message as a {type(message).__name__}", wanted="an object", where=self.where
             )

@@ -1,7 +1,7 @@
 r"""The varieties of messages. They share their columns; what tells them apart is a sign in some of the rows.
 
 sharegpt    marks in the text, media in lists beside the messages. `from`/`value` or `role`/`content`. Text is taken to
-            the letter: what stands around a mark, a line break too, is said.
+            the letter: what stands around a mark, a line break too, belongs to it.
 
     {"conversations": [{"from": "human", "value": "<image>Who is this?"}, {"from": "gpt", "value": "Ada."}],
      "images": ["ada.jpg"]}

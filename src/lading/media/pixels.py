@@ -38,7 +38,7 @@ def patch_tensors(
 ) -> dict[str, Any]:
     """Flat patches of pictures and clips (the Qwen-VL kind), by the image and video processors alone.
 
-    `seconds` is the name under which the model is told how much time a patch of a clip spans, if it is.
+    `seconds` names the tensor that holds how much time a patch of a clip spans, if the model takes one.
     """
     import torch
 

@@ -123,7 +123,7 @@ class RawPatches:
     clips: PatchCutter
     scales: Mapping[str, PixelScale]
     seconds: str | None
-    """Under which name the model is told how much time a patch of a clip spans, if it is."""
+    """The name of the tensor that holds how much time a patch of a clip spans, if the model takes one."""
     sounds: TensorMaker | None
     """What else the family is fed."""
 

@@ -108,7 +108,7 @@ class Corpus:
         return self.named(self.key(index))
 
     def named(self, key: SampleKey) -> Row:
-        """The same by the sample's name, where that is known already."""
+        """Read the sample of a key that is known already."""
         number, row = self.locate(key.index)
         return Row(key=key, value=self.sources[number].file.read(row))
 

@@ -27,7 +27,13 @@ BLOCKS, BLOCK = 1024, 64 << 10
 
 def refuse_locked(path: Path) -> None:
     """Refuse a path that cannot be looked at. That it does not exist is for others to say."""
-    if error := _complaint(path):
+    try:
+        path.stat()
+    except ValueError:  # no file can be called so
+        return
+    except OSError as error:
+        if error.errno in ABSENT:
+            return
         raise CorpusError(
             found=f"{path}, which cannot be looked at ({error.strerror})",
             wanted="a path that may be read",
@@ -37,17 +43,11 @@ def refuse_locked(path: Path) -> None:
 
 def is_locked(path: Path) -> bool:
     """Whether a path cannot be looked at: then nobody knows what is there."""
-    return _complaint(path) is not None
-
-
-def _complaint(path: Path) -> OSError | None:
     try:
-        path.stat()
-    except ValueError:
-        return None
-    except OSError as error:
-        return None if error.errno in ABSENT else error
-    return None
+        refuse_locked(path)
+    except CorpusError:
+        return True
+    return False
 
 
 def make_room(files: Iterable[Path]) -> None:

@@ -90,7 +90,7 @@ class SourceConfig:
 
 
 def read_meta(path: Path, dataset_names: Sequence[str] | None = None) -> tuple[SourceConfig, ...]:
-    """The data sets of a meta file, all of them or those named. Every mistake in it is told at once."""
+    """The data sets of a meta file, all of them or those named. All mistakes in it are reported together."""
     entries = load_json(path, unique=True)
     if not isinstance(entries, dict) or not entries:
         raise ConfigError(

@@ -62,13 +62,16 @@ class ClipGrid:
 
     def _footprint(self, size: Size) -> Footprint:
         assert isinstance(size, VideoSize)
-        frames = self._frames(size)
+        frames, most = self._frames(size), self.max_pixels
+        if self.total_pixels is not None:
+            share = min(most, self.total_pixels * self.temporal // len(frames))
+            most = max(share, int(self.min_pixels * 1.05))
         height, width = smart_resize(
             size.height,
             size.width,
             factor=self.patch * self.merge,
             min_pixels=self.min_pixels,
-            max_pixels=self._pixels_a_frame(len(frames)),
+            max_pixels=most,
         )
         grid = (math.ceil(len(frames) / self.temporal), height // self.patch, width // self.patch)
         rows = math.prod(grid)
@@ -89,12 +92,6 @@ class ClipGrid:
         return sample_frames(
             size, fps=self.fps, multiple=self.temporal, min_frames=self.min_frames, max_frames=self.max_frames
         )
-
-    def _pixels_a_frame(self, frames: int) -> int:
-        if self.total_pixels is None:
-            return self.max_pixels
-        share = min(self.max_pixels, self.total_pixels * self.temporal // frames)
-        return max(share, int(self.min_pixels * 1.05))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -140,7 +137,10 @@ class StampedClipGrid:
 
     def _footprint(self, size: Size) -> Footprint:
         assert isinstance(size, VideoSize)
-        frames = self._frames(size)
+        frames, most = self._frames(size), self.max_pixels
+        if self.frame_tokens is not None:
+            share = min(self.frame_tokens * (self.patch * self.merge) ** 2, most // len(frames))
+            most = max(share, int(self.min_pixels * 1.05)) * len(frames)
         height, width = smart_resize_clip(
             len(frames),
             size.height,
@@ -148,7 +148,7 @@ class StampedClipGrid:
             temporal_factor=self.temporal,
             factor=self.patch * self.merge,
             min_pixels=self.min_pixels,
-            max_pixels=self._pixels(len(frames)),
+            max_pixels=most,
         )
         grid = (math.ceil(len(frames) / self.temporal), height // self.patch, width // self.patch)
         tokens = grid[1] * grid[2] // self.merge**2
@@ -169,12 +169,6 @@ class StampedClipGrid:
             wanted = min(max(asked, self.min_frames), self.max_frames, size.frames)
         places = np.linspace(0, size.frames - 1, wanted).round().astype(np.int64)
         return tuple(places.tolist())
-
-    def _pixels(self, frames: int) -> int:
-        if self.frame_tokens is None:
-            return self.max_pixels
-        most = self.frame_tokens * (self.patch * self.merge) ** 2
-        return max(min(most, self.max_pixels // frames), int(self.min_pixels * 1.05)) * frames
 
     def _seconds(self, frames: tuple[int, ...], fps: float) -> list[float]:
         """The middle of each pair of frames; an odd last frame stands twice."""
