@@ -72,10 +72,10 @@ def named(value: Any, place: str, names: Collection[str] | None = None) -> dict[
         raise refused(value, place, "values by name")
     if names is not None and set(value) != set(names):
         missing, strange = sorted(set(names) - set(value)), sorted(set(value) - set(names))
-        said = [f"no {', '.join(missing)}"] if missing else []
-        said += [f"the unknown {', '.join(strange)}"] if strange else []
+        wrong = [f"no {', '.join(missing)}"] if missing else []
+        wrong += [f"the unknown {', '.join(strange)}"] if strange else []
         raise ConfigError(
-            found=f"{place} with {' and '.join(said)}", wanted=", ".join(names), consequence="nothing was loaded"
+            found=f"{place} with {' and '.join(wrong)}", wanted=", ".join(names), consequence="nothing was loaded"
         )
     return dict(value)
 

@@ -13,7 +13,7 @@ from lading.lengths import count_lengths
 from lading.loader import Samples, read_processor
 from lading.loader.config import DECODE_SECONDS
 from lading.media import image
-from lading.media.deadline import seconds_left
+from lading.media.opening import seconds_left
 from lading.records import MediaPart, Size
 from lading.samples.layouts import source_layouts
 from lading.sources import open_corpus

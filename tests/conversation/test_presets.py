@@ -9,8 +9,9 @@ import pytest
 from PIL import Image
 
 from lading import Loader
-from lading.conversation import Format, Layout, cord_v2, cv17, medpix, rdr, recognise, unimm_chat
+from lading.conversation import Format, Layout, recognise
 from lading.conversation.formats import NAMED
+from lading.conversation.presets import DESCRIBE, TRANSCRIBE, cord_v2, cv17, medpix, rdr, token_text, unimm_chat
 from lading.errors import CorpusError, SkipSample
 from lading.records import Conversation, Row, SampleKey
 from lading.vlm.example_form import to_example
@@ -31,16 +32,16 @@ def content(read: Read, value: dict[str, Any], index: int = 0, **options: Any) -
 @pytest.mark.parametrize(
     ("read", "value", "wanted"),
     [
-        (rdr.read, {"image": "a.png", "text": "A boot."}, [["a.png", rdr.PROMPT], ["A boot."]]),
+        (rdr, {"image": "a.png", "text": "A boot."}, [["a.png", DESCRIBE], ["A boot."]]),
         (
-            medpix.read,
+            medpix,
             {"image_id": {"bytes": b"png", "path": None}, "question": "Which organ?", "answer": "Liver."},
             [[b"png", "Which organ?"], ["Liver."]],
         ),
         (
-            cv17.read,
+            cv17,
             {"audio": {"bytes": None, "path": "a.mp3"}, "transcription": "Merhaba."},
-            [["a.mp3", cv17.PROMPT], ["Merhaba."]],
+            [["a.mp3", TRANSCRIBE], ["Merhaba."]],
         ),
     ],
 )
@@ -50,7 +51,7 @@ def test_a_medium_a_question_and_an_answer(read: Read, value: dict[str, Any], wa
 
 
 def test_the_prompt_can_be_another() -> None:
-    assert content(rdr.read, {"image": "a.png", "text": "x"}, prompt="Was ist das?")[0] == ["a.png", "Was ist das?"]
+    assert content(rdr, {"image": "a.png", "text": "x"}, prompt="Was ist das?")[0] == ["a.png", "Was ist das?"]
 
 
 @pytest.mark.parametrize(
@@ -64,18 +65,18 @@ def test_the_prompt_can_be_another() -> None:
     ],
 )
 def test_json_becomes_token_text(value: Any, text: str) -> None:
-    assert cord_v2.token_text(value) == text
+    assert token_text(value) == text
     truth = json.dumps({"gt_parse": value})
-    assert content(cord_v2.read, {"image": "r.png", "ground_truth": truth})[1] == [text]
+    assert content(cord_v2, {"image": "r.png", "ground_truth": truth})[1] == [text]
 
 
 def test_one_of_several_parses_by_seed_and_number_alone() -> None:
     value = {"image": "r.png", "ground_truth": json.dumps({"gt_parses": [{"a": n} for n in range(5)]})}
-    first = [content(cord_v2.read, value, index=index)[1][0] for index in range(50)]
-    backwards = [content(cord_v2.read, value, index=index)[1][0] for index in reversed(range(50))]
+    first = [content(cord_v2, value, index=index)[1][0] for index in range(50)]
+    backwards = [content(cord_v2, value, index=index)[1][0] for index in reversed(range(50))]
     assert first == backwards[::-1]
     assert set(first) == {f"<s_a>{n}</s_a>" for n in range(5)}
-    assert first != [content(cord_v2.read, value, index=index, seed=1)[1][0] for index in range(50)]
+    assert first != [content(cord_v2, value, index=index, seed=1)[1][0] for index in range(50)]
 
 
 def turns(*values: str) -> str:
@@ -84,7 +85,7 @@ def turns(*values: str) -> str:
 
 def test_marks_between_words() -> None:
     value = {"image": "a.png", "conversation": turns("Look: <image> Who?", "Ada.", "And <image>here?", "Ada again.")}
-    assert content(unimm_chat.read, value) == [
+    assert content(unimm_chat, value) == [
         ["Look: ", "a.png", " Who?"],
         ["Ada."],
         ["And ", "a.png", "here?"],
@@ -94,14 +95,14 @@ def test_marks_between_words() -> None:
 
 def test_a_list_of_pictures_is_taken_in_order() -> None:
     value = {"image": ["a.png", "b.png"], "conversation": turns("<image>or<image>?", "The first.")}
-    assert content(unimm_chat.read, value)[0] == ["a.png", "or", "b.png", "?"]
+    assert content(unimm_chat, value)[0] == ["a.png", "or", "b.png", "?"]
 
 
 def test_a_picture_written_out_as_text() -> None:
     written = base64.b64encode(b"x" * 5000).decode()
-    assert content(unimm_chat.read, {"image": written, "conversation": turns("<image>", "x")})[0] == [b"x" * 5000]
+    assert content(unimm_chat, {"image": written, "conversation": turns("<image>", "x")})[0] == [b"x" * 5000]
     address = "data:image/png;base64," + written
-    assert content(unimm_chat.read, {"image": address, "conversation": turns("<image>", "x")})[0] == [address]
+    assert content(unimm_chat, {"image": address, "conversation": turns("<image>", "x")})[0] == [address]
 
 
 CORD = {"image": "r.png"}
@@ -110,27 +111,27 @@ CORD = {"image": "r.png"}
 @pytest.mark.parametrize(
     ("read", "value", "reason", "said"),
     [
-        (rdr.read, {"image": None, "text": "x"}, "missing_media", "found no image"),
-        (rdr.read, {"image": {"bytes": None, "path": None}, "text": "x"}, "missing_media", "column 'image'"),
-        (rdr.read, {"image": "a.png", "text": 7}, "bad_row", "found int in column 'text'; wanted text"),
-        (medpix.read, {"image_id": "a.png", "question": "x"}, "bad_row", "in column 'answer'"),
-        (cv17.read, {"audio": None, "transcription": "x"}, "missing_media", "found no audio"),
-        (cord_v2.read, {**CORD, "ground_truth": "{oops"}, "malformed_json", "wanted {\"gt_parse\""),
-        (cord_v2.read, {**CORD, "ground_truth": '{"meta": 1}'}, "bad_row", "ground truth with meta; wanted gt_parse"),
-        (cord_v2.read, {**CORD, "ground_truth": '{"gt_parses": []}'}, "bad_row", "at least one parse"),
-        (cord_v2.read, {**CORD, "ground_truth": "[1]"}, "bad_row", "no keys"),
-        (unimm_chat.read, {"image": "a", "conversation": "[oops"}, "malformed_json", "column 'conversation'"),
-        (unimm_chat.read, {"image": "a", "conversation": "[" * 50_000}, "malformed_json", "column 'conversation'"),
-        (cord_v2.read, {**CORD, "ground_truth": "[" * 50_000}, "malformed_json", "column 'ground_truth'"),
-        (cord_v2.read, {**CORD, "ground_truth": "7" * 5000}, "malformed_json", "digits"),
-        (cord_v2.read, {**CORD, "ground_truth": r'{"gt_parse": {"a": "\ud800"}}'}, "bad_row", "half a character"),
-        (medpix.read, {"image_id": "a.png", "question": "\ud800", "answer": "x"}, "bad_row", "half a character"),
-        (unimm_chat.read, {"image": "a", "conversation": "{}"}, "bad_row", "a dict in column 'conversation'"),
-        (unimm_chat.read, {"image": "a", "conversation": turns("Hi", "Ho")}, "media_without_marks", "1 more image"),
-        (unimm_chat.read, {"image": None, "conversation": turns("<image>", "Ho")}, "marks_without_media", "more"),
-        (unimm_chat.read, {"image": ["a"], "conversation": turns("<image><image>", "")}, "marks_without_media", ""),
-        (unimm_chat.read, {"image": "a", "conversation": turns("<image>")}, "no_assistant_turn", "only user turns"),
-        (unimm_chat.read, {"image": "?" * 5000, "conversation": turns("<image>", "o")}, "corrupt_media", "not base64"),
+        (rdr, {"image": None, "text": "x"}, "missing_media", "found no image"),
+        (rdr, {"image": {"bytes": None, "path": None}, "text": "x"}, "missing_media", "column 'image'"),
+        (rdr, {"image": "a.png", "text": 7}, "bad_row", "found int in column 'text'; wanted text"),
+        (medpix, {"image_id": "a.png", "question": "x"}, "bad_row", "in column 'answer'"),
+        (cv17, {"audio": None, "transcription": "x"}, "missing_media", "found no audio"),
+        (cord_v2, {**CORD, "ground_truth": "{oops"}, "malformed_json", "wanted {\"gt_parse\""),
+        (cord_v2, {**CORD, "ground_truth": '{"meta": 1}'}, "bad_row", "ground truth with meta; wanted gt_parse"),
+        (cord_v2, {**CORD, "ground_truth": '{"gt_parses": []}'}, "bad_row", "at least one parse"),
+        (cord_v2, {**CORD, "ground_truth": "[1]"}, "bad_row", "no keys"),
+        (unimm_chat, {"image": "a", "conversation": "[oops"}, "malformed_json", "column 'conversation'"),
+        (unimm_chat, {"image": "a", "conversation": "[" * 50_000}, "malformed_json", "column 'conversation'"),
+        (cord_v2, {**CORD, "ground_truth": "[" * 50_000}, "malformed_json", "column 'ground_truth'"),
+        (cord_v2, {**CORD, "ground_truth": "7" * 5000}, "malformed_json", "digits"),
+        (cord_v2, {**CORD, "ground_truth": r'{"gt_parse": {"a": "\ud800"}}'}, "bad_row", "half a character"),
+        (medpix, {"image_id": "a.png", "question": "\ud800", "answer": "x"}, "bad_row", "half a character"),
+        (unimm_chat, {"image": "a", "conversation": "{}"}, "bad_row", "a dict in column 'conversation'"),
+        (unimm_chat, {"image": "a", "conversation": turns("Hi", "Ho")}, "media_without_marks", "1 more image"),
+        (unimm_chat, {"image": None, "conversation": turns("<image>", "Ho")}, "marks_without_media", "more"),
+        (unimm_chat, {"image": ["a"], "conversation": turns("<image><image>", "")}, "marks_without_media", ""),
+        (unimm_chat, {"image": "a", "conversation": turns("<image>")}, "no_assistant_turn", "only user turns"),
+        (unimm_chat, {"image": "?" * 5000, "conversation": turns("<image>", "o")}, "corrupt_media", "not base64"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_named(read: Read, value: dict[str, Any], reason: str, said: str) -> None:

@@ -18,7 +18,7 @@ from lading.encode import Encoder
 from lading.errors import SkipSample
 from lading.loader import load_processor
 from lading.media import video
-from lading.media.geometry.sounding import interleave
+from lading.media.geometry.sounds import interleave
 from lading.packing import build_pack, collate_packs
 from lading.records import Encoded, MediaPart
 from lading.toy.drawing import draw_clip

@@ -160,7 +160,7 @@ def test_a_changed_corpus_is_refused(tmp_path: Path) -> None:
 
 def test_a_copy_of_the_data_is_no_other_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also of a file so large that it is told by blocks: a copy has another time of change."""
-    monkeypatch.setattr("lading.sources.jsonl.file_fingerprint", partial(file_fingerprint, whole=100))
+    monkeypatch.setattr("lading.sources.files.file_fingerprint", partial(file_fingerprint, whole=100))
     meta = toy.write_corpus(tmp_path, samples=30)
     state = Loader(meta, TOY, pack_size=512).state_dict()
     os.utime(tmp_path / "talks.jsonl", ns=(1, 1))

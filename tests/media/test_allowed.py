@@ -15,8 +15,8 @@ from PIL import Image
 from lading import CorpusError, Loader, media
 from lading.errors import SkipSample
 from lading.media import audio, image, video
-from lading.media.allowed import CODECS, PICTURES
 from lading.media.content import content_of
+from lading.media.opening import CODECS, PICTURES
 from lading.records import ImageSize, MediaPart
 from lading.toy.drawing import draw_clip, draw_picture
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torchvision.transforms import InterpolationMode
 
-from lading.media.patches import PatchCutter
+from lading.media.raw import PatchCutter
 
 
 @given(

@@ -11,7 +11,7 @@ from lading import families, toy
 from lading.encode import Encoder
 from lading.errors import SkipSample
 from lading.media import probe
-from lading.media.geometry.frames import refuse_still_clips
+from lading.media.geometry.clips import refuse_still_clips
 from lading.media.probe import Answer, Probe, compress
 from lading.records import Conversation, Dropped, ImageSize, MediaPart, Message, SampleKey, Size, TextPart, VideoSize
 from lading.samples.skip import SkipPolicy

@@ -17,7 +17,7 @@ from transformers.models.phi4_multimodal.image_processing_phi4_multimodal import
 
 from lading.errors import SkipSample
 from lading.family import Geometry
-from lading.media.geometry.tiles import best_resolution, crop_grid, panned_crops, seen_in_crops
+from lading.media.geometry.pictures import best_resolution, crop_grid, panned_crops, seen_in_crops
 from lading.media.probe import Answer, Probe, image_probe
 from lading.records import Footprint, ImageSize, Size
 from tests.families.targets import TARGETS, facts_of

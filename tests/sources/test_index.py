@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lading.errors import CorpusError
-from lading.sources import index, jsonl, lines, open_corpus
+from lading.sources import index, jsonl, open_corpus
 from lading.sources.index import BytesFile, Positions
-from lading.sources.jsonl import JsonlFile
+from lading.sources.jsonl import JsonlFile, scan_lines
 
 pieces = st.lists(
     st.sampled_from([b"", b" ", b"\t", b"\r", b"\n", b"\r\n", b"{}", b'{"a": 1}', b' {"b": "\xc3\xa9 x"}', b" " * 70]),
@@ -32,7 +32,7 @@ def scans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def scan(file: BytesFile, size: int) -> Iterator[tuple[Positions, Positions]]:
         seen.append(Path(str(file.name)).name)
-        return lines.scan_lines(file, size)
+        return scan_lines(file, size)
 
     monkeypatch.delenv("LADING_CACHE", raising=False)
     monkeypatch.setattr(index, "KEPT_FROM", 1)
@@ -62,8 +62,8 @@ def kept(data: Path) -> Path:
 def test_lines_equal_a_plain_split(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: list[bytes], chunk: int
 ) -> None:
-    monkeypatch.setattr(lines, "CHUNK", chunk)
-    monkeypatch.setattr(lines, "LOOK_AHEAD", 3)
+    monkeypatch.setattr(jsonl, "CHUNK", chunk)
+    monkeypatch.setattr(jsonl, "LOOK_AHEAD", 3)
     path = tmp_path / "d.jsonl"
     path.write_bytes(b"".join(content))
     plain = enumerate(path.read_bytes().split(b"\n"), start=1)
@@ -242,7 +242,7 @@ def test_a_small_file_leaves_nothing_behind(data: Path, monkeypatch: pytest.Monk
 
 def _last(file: JsonlFile) -> tuple[int, bool]:
     """The last row, and whether the index behind it is a mapped file."""
-    starts = file._rows._index.starts
+    starts = file._rows.index.starts
     while isinstance(starts, np.ndarray) and not isinstance(starts, np.memmap):
         starts = starts.base
     return file.read(len(file) - 1)["n"], isinstance(starts, np.memmap)

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lading.errors import CorpusError, SkipSample
-from lading.sources import elements, index, json_array, open_corpus
+from lading.sources import index, json_array, open_corpus
 from lading.sources.json_array import JsonArrayFile
 
 signs = st.text(st.sampled_from('[]{},:"\\ \n\té€😀\ud800a1.-'), max_size=8)
@@ -58,8 +58,8 @@ def _row(file: JsonArrayFile, number: int) -> str:
 def test_elements_are_those_of_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: list[Any], layout: dict[str, Any], chunk: int, mark: bool
 ) -> None:
-    monkeypatch.setattr(elements, "CHUNK", chunk)
-    monkeypatch.setattr(elements, "FLUSHED", 2)
+    monkeypatch.setattr(json_array, "CHUNK", chunk)
+    monkeypatch.setattr(json_array, "FLUSHED", 2)
     path = tmp_path / "d.json"
     text = json.dumps(rows, **layout).encode("utf-8", "surrogatepass")
     path.write_bytes(codecs.BOM_UTF8 * mark + b" \n" * mark + text + b"\n" * mark)
@@ -82,7 +82,7 @@ def test_a_broken_file_is_refused_as_if_it_were_parsed_whole(
     path.write_bytes(
         text[:start] + data.draw(st.sampled_from([b"", b"]", b",", b'"', b"\xff", b"7", b"}"])) + text[stop:]
     )
-    monkeypatch.setattr(elements, "CHUNK", 5)
+    monkeypatch.setattr(json_array, "CHUNK", 5)
     found = outcome(path)
     monkeypatch.setattr(json_array, "WHOLE_BELOW", 1 << 20)
     assert found == outcome(path)

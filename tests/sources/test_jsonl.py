@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lading.errors import CorpusError, SkipSample
-from lading.sources import lines
+from lading.sources import jsonl
 from lading.sources.jsonl import JsonlFile
 
 rows = st.dictionaries(st.text(max_size=5), st.text(max_size=20) | st.integers(), max_size=3)
@@ -32,7 +32,7 @@ def test_rows_read_by_number_equal_rows_read_in_turn(
 def test_chunks_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "data.jsonl"
     path.write_text("".join(json.dumps({"n": n}) + "\n" for n in range(1000)))
-    monkeypatch.setattr(lines, "CHUNK", 7)
+    monkeypatch.setattr(jsonl, "CHUNK", 7)
     file = JsonlFile(path)
     assert len(file) == 1000
     assert file.read(999) == {"n": 999}

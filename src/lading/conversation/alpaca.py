@@ -30,7 +30,6 @@ def lacks(row: Mapping[str, Any], layout: Layout) -> tuple[str, ...]:
 
 
 def read(row: Row, layout: Layout) -> Conversation:
-    """The conversation a row holds."""
     return read_turns(row, layout.untagged, messages=messages(row.value, layout, row.key.where))
 
 

@@ -12,13 +12,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from lading.conversation.layout import Layout
-from lading.conversation.turns import TurnFormat, as_list, read_turns
+from lading.conversation.turns import MEDIA_FIRST, as_list, read_turns
 from lading.errors import Reason, SkipSample
 from lading.records import Conversation, Row
 
 COLUMN = "texts"
 SIDES = ("user", "assistant")
-MANNERS = TurnFormat(unplaced_first=True)
 
 
 def lacks(row: Mapping[str, Any], layout: Layout) -> tuple[str, ...]:
@@ -34,13 +33,12 @@ def lacks(row: Mapping[str, Any], layout: Layout) -> tuple[str, ...]:
 
 
 def read(row: Row, layout: Layout) -> Conversation:
-    """The conversation a row holds."""
     if missing := lacks(row.value, layout):
         columns = ", ".join(map(str, row.value))
         raise SkipSample(Reason.BAD_ROW, found=f"columns {columns}", wanted=missing[0], where=row.key.where)
     pairs = _pairs(row.value, layout.column(COLUMN))
     messages = [{"role": side, "content": pair[side]} for pair in pairs for side in SIDES]
-    return read_turns(row, layout.untagged, messages=messages, turn_format=MANNERS)
+    return read_turns(row, layout.untagged, messages=messages, turn_format=MEDIA_FIRST)
 
 
 def _pairs(row: Mapping[str, Any], column: str) -> list[Mapping[str, Any]]:

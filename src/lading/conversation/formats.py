@@ -1,4 +1,5 @@
-"""The formats that rows come in. Adding one is a file of its own and a line here.
+"""The formats that rows come in. Adding one is a line here, and its functions in `varieties`, `presets`
+or a file of its own.
 
 Formats in the first half are varieties of messages: they share their columns, and what tells them apart is a sign in
 some of the rows. Each of the others has columns of its own.
@@ -10,21 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lading.conversation import (
-    alpaca,
-    cauldron,
-    cord_v2,
-    cv17,
-    llava,
-    medpix,
-    openai,
-    prompt_completion,
-    question_answer,
-    rdr,
-    sharegpt,
-    trl,
-    unimm_chat,
-)
+from lading.conversation import alpaca, cauldron, presets, prompt_completion, question_answer, varieties
 from lading.conversation.layout import MESSAGE_COLUMNS, Layout
 from lading.conversation.turns import read_turns
 from lading.errors import UnknownName
@@ -48,14 +35,14 @@ class Format:
 
 
 def _variety(name: str, title: str, *, read: Any, signs: Any) -> Format:
-    return Format(name=name, title=title, columns=MESSAGE_COLUMNS, lacks=sharegpt.lacks, read=read, signs=signs)
+    return Format(name=name, title=title, columns=MESSAGE_COLUMNS, lacks=varieties.lacks, read=read, signs=signs)
 
 
 MESSAGES = (
-    _variety("sharegpt", "messages with marks in their text", read=read_turns, signs=sharegpt.signs),
-    _variety("llava", "messages with one `image` beside them", read=llava.read, signs=llava.signs),
-    _variety("openai", "messages of typed parts, media inside", read=read_turns, signs=openai.signs),
-    _variety("trl", "messages, media beside them, no marks", read=trl.read, signs=trl.signs),
+    _variety("sharegpt", "messages with marks in their text", read=read_turns, signs=varieties.is_sharegpt),
+    _variety("llava", "messages with one `image` beside them", read=varieties.read_llava, signs=varieties.is_llava),
+    _variety("openai", "messages of typed parts, media inside", read=read_turns, signs=varieties.is_openai),
+    _variety("trl", "messages, media beside them, no marks", read=varieties.read_trl, signs=varieties.is_trl),
 )
 COLUMNS = (
     Format(
@@ -98,11 +85,13 @@ def _by_name(name: str, title: str, *, columns: tuple[str, ...], read: Any) -> F
 
 
 NAMED = (
-    _by_name("cord_v2", "receipts and their contents as tokens (CORD-v2)", columns=cord_v2.COLUMNS, read=cord_v2.read),
-    _by_name("cv17", "recordings and what is said in them (CommonVoice 17)", columns=cv17.COLUMNS, read=cv17.read),
-    _by_name("medpix", "medical pictures with questions (MedPix)", columns=medpix.COLUMNS, read=medpix.read),
-    _by_name("rdr", "pictures and what they show (RDR items)", columns=rdr.COLUMNS, read=rdr.read),
-    _by_name("unimm_chat", "turns about a picture (UniMM-Chat)", columns=unimm_chat.COLUMNS, read=unimm_chat.read),
+    _by_name(
+        "cord_v2", "receipts and their contents as tokens (CORD-v2)", columns=presets.CORD_V2, read=presets.cord_v2
+    ),
+    _by_name("cv17", "recordings and what is said in them (CommonVoice 17)", columns=presets.CV17, read=presets.cv17),
+    _by_name("medpix", "medical pictures with questions (MedPix)", columns=presets.MEDPIX, read=presets.medpix),
+    _by_name("rdr", "pictures and what they show (RDR items)", columns=presets.RDR, read=presets.rdr),
+    _by_name("unimm_chat", "turns about a picture (UniMM-Chat)", columns=presets.UNIMM_CHAT, read=presets.unimm_chat),
 )
 """Formats of well-known data sets. They are taken only by their name: other data have such columns, too."""
 FORMATS: Mapping[str, Format] = {own.name: own for own in (*MESSAGES, *COLUMNS, *NAMED)}
@@ -131,12 +120,8 @@ def read_conversation(row: Row, layout: Layout) -> Conversation:
     >>> [part.kind for part in read_conversation(row, Layout()).media]
     ['image']
     """
-    name = layout.format or _by_columns(row.value, layout)
+    name = layout.format
+    if name is None:  # a row that comes alone: by the columns it has
+        by_columns = () if layout.has_messages(row.value) else COLUMNS
+        name = next((own.name for own in by_columns if not own.lacks(row.value, layout)), "sharegpt")
     return FORMATS[name].read(row, layout)
-
-
-def _by_columns(row: Mapping[str, Any], layout: Layout) -> str:
-    """For a row that comes alone: by the columns it has."""
-    if layout.has_messages(row):
-        return "sharegpt"
-    return next((own.name for own in COLUMNS if not own.lacks(row, layout)), "sharegpt")

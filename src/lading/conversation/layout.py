@@ -77,11 +77,13 @@ class Layout:
         """What a row lists as media of one kind; one thing alone counts as a list of one."""
         given = self.columns.get(f"{kind}s")
         names = (given,) if given else MEDIA_COLUMNS[kind]
-        # An empty list must not hide what stands under the other name.
         for name in names:
             value = row.get(name)
-            if given_at_all(value):
-                return list(value) if isinstance(value, (list, tuple)) else [value]
+            if isinstance(value, (list, tuple)):
+                if value:  # an empty list must not hide what stands under the other name
+                    return list(value)
+            elif value is not None:
+                return [value]
         return []
 
     def role(self, message: Mapping[str, Any], where: str) -> Role:

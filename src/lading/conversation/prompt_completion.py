@@ -13,11 +13,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from lading.conversation.layout import Layout
-from lading.conversation.turns import TurnFormat, as_list, read_turns
+from lading.conversation.turns import MEDIA_FIRST, as_list, read_turns
 from lading.errors import Reason, SkipSample
 from lading.records import Conversation, Row
 
-MANNERS = TurnFormat(unplaced_first=True)
 ROLES = {"prompt": "user", "completion": "assistant"}
 
 
@@ -32,11 +31,10 @@ def lacks(row: Mapping[str, Any], layout: Layout) -> tuple[str, ...]:
 
 
 def read(row: Row, layout: Layout) -> Conversation:
-    """The conversation a row holds."""
     columns = {layout.column(side): role for side, role in ROLES.items()}
     messages = [message for column, role in columns.items() for message in _messages(row, column, role)]
     written = all(isinstance(row.value.get(column), str) for column in columns)
-    return read_turns(row, layout.untagged if written else layout, messages=messages, turn_format=MANNERS)
+    return read_turns(row, layout.untagged if written else layout, messages=messages, turn_format=MEDIA_FIRST)
 
 
 def answers_in_prompt(row: Mapping[str, Any], layout: Layout) -> bool:

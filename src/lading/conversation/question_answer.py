@@ -11,12 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from lading.conversation.layout import Layout
-from lading.conversation.turns import TurnFormat, read_turns
+from lading.conversation.turns import MEDIA_FIRST, read_turns
 from lading.errors import Reason, SkipSample
 from lading.records import Conversation, Row
 
 SIDES = {"question": "user", "answer": "assistant"}
-MANNERS = TurnFormat(unplaced_first=True)
 
 
 def lacks(row: Mapping[str, Any], layout: Layout) -> tuple[str, ...]:
@@ -30,9 +29,8 @@ def lacks(row: Mapping[str, Any], layout: Layout) -> tuple[str, ...]:
 
 
 def read(row: Row, layout: Layout) -> Conversation:
-    """The conversation a row holds."""
     if missing := lacks(row.value, layout):
         columns = ", ".join(map(str, row.value))
         raise SkipSample(Reason.BAD_ROW, found=f"columns {columns}", wanted=" and ".join(missing), where=row.key.where)
     messages = [{"role": role, "content": row.value[layout.column(side)]} for side, role in SIDES.items()]
-    return read_turns(row, layout.untagged, messages=messages, turn_format=MANNERS)
+    return read_turns(row, layout.untagged, messages=messages, turn_format=MEDIA_FIRST)

@@ -1,6 +1,6 @@
 """Where a conversation that is too long may end.
 
-Behind a whole answer, or, inside an answer that shows media, at the facts of one of them:
+Behind a whole answer, or, inside an answer that shows media, before or behind one of them:
 
     user: Who is this?  assistant: A cat.  user: And this?  assistant: A dog, [picture] a fox.
                                          ^                                ^          ^
@@ -23,9 +23,9 @@ def cuts(conversation: Conversation) -> list[Cut]:
     >>> from lading.records import SampleKey
     >>> answer = Message(role="assistant", parts=(
     ...     TextPart(text="A dog,"), MediaPart(kind="image", reference="dog.jpg"), TextPart(text="a fox.")))
-    >>> talk = Conversation(key=SampleKey(index=0, source="s", where="w"), messages=(
+    >>> conversation = Conversation(key=SampleKey(index=0, source="s", where="w"), messages=(
     ...     Message(role="user", parts=(TextPart(text="Who?"),)), answer))
-    >>> [(cut.messages, cut.parts) for cut in cuts(talk)]
+    >>> [(cut.messages, cut.parts) for cut in cuts(conversation)]
     [(2, 2), (2, 1)]
     """
     messages = conversation.messages
@@ -46,7 +46,7 @@ def shorten(conversation: Conversation, cut: Cut) -> Conversation:
 
 
 def _ends(answer: Message) -> Iterator[int]:
-    """After how many parts an answer may end, the most first: all of them, or at a medium, once something was said."""
+    """After how many parts an answer may end, the most first: all of them, or at a medium, once there was some text."""
     parts = answer.parts
     yield len(parts)
     for stop in reversed(range(1, len(parts))):

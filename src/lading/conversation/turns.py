@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NoReturn
 
 from lading.conversation import parts as typed_parts
 from lading.conversation.layout import Layout
-from lading.conversation.validate import is_empty, refuse_half_characters, refuse_leftovers, refuse_tools, validate
 from lading.errors import Reason, SkipSample
 from lading.fields import MEDIA_KINDS, MediaKind
 from lading.records import Conversation, MediaPart, Message, Part, Row, TextPart
@@ -37,6 +36,7 @@ class TurnFormat:
 
 
 USUAL = TurnFormat()
+MEDIA_FIRST = TurnFormat(unplaced_first=True)
 
 
 def read_turns(row: Row, layout: Layout, *, messages: Any = None, turn_format: TurnFormat = USUAL) -> Conversation:
@@ -112,7 +112,7 @@ class _Reader:
     where: str
 
     def message(self, message: object) -> Message:
-        if not isinstance(message, (dict, Mapping)):  # a dict is told at once, a Mapping is not
+        if not isinstance(message, (dict, Mapping)):  # a dict is recognised quickly, a Mapping is not
             raise SkipSample(
                 Reason.BAD_ROW, found=f"a message as a {type(message).__name__}", wanted="an object", where=self.where
             )
@@ -126,8 +126,10 @@ class _Reader:
             if isinstance(piece, str):
                 refuse_half_characters(piece, self.where)
                 found += self._split(piece) if marked else [TextPart(text=piece)]
+            elif isinstance(piece, MediaPart) and piece.reference is None:
+                found.append(self._next_medium(piece.kind))
             elif isinstance(piece, MediaPart):
-                found.append(self._placed(piece))
+                found.append(self.layout.medium(piece.kind, piece.reference, self.where))
             else:
                 raise SkipSample(
                     Reason.BAD_ROW,
@@ -155,12 +157,6 @@ class _Reader:
                 found.append(TextPart(text=piece))
         return found
 
-    def _placed(self, part: MediaPart) -> MediaPart:
-        """A typed part with its medium in it, or, without one, the next of the row's list."""
-        if part.reference is None:
-            return self._next_medium(part.kind)
-        return self.layout.medium(part.kind, part.reference, self.where)
-
     def _next_medium(self, kind: MediaKind) -> MediaPart:
         value = next(self.waiting[kind], None)
         if value is None:
@@ -171,3 +167,63 @@ class _Reader:
                 where=self.where,
             )
         return self.layout.medium(kind, value, self.where)
+
+
+def validate(conversation: Conversation) -> Conversation:
+    """The conversation itself, or the reason why it cannot be trained on."""
+    where = conversation.key.where
+    if not conversation.messages:
+        raise SkipSample(Reason.EMPTY_CONVERSATION, found="no messages", wanted="a question and an answer", where=where)
+    roles = [message.role for message in conversation.messages]
+    if "assistant" not in roles:
+        raise SkipSample(
+            Reason.NO_ASSISTANT_TURN,
+            found=f"only {', '.join(dict.fromkeys(roles))} turns",
+            wanted="an assistant turn to train on",
+            where=where,
+        )
+    return conversation
+
+
+def refuse_tools(row: Mapping[str, Any], messages: Sequence[Any], where: str, column: str = "tools") -> None:
+    """Tool definitions and calls are not rendered yet; training without them would teach answers out of nowhere."""
+    calls = any(isinstance(message, (dict, Mapping)) and message.get("tool_calls") for message in messages)
+    tools = row.get(column)
+    # A list of tools is often kept as JSON text, and an empty one is written in several ways.
+    none = is_empty(tools) or (isinstance(tools, str) and "".join(tools.split()) in ("", "[]", "{}", "null"))
+    if calls or not none:
+        raise SkipSample(
+            Reason.BAD_ROW, found="tool calls or definitions", wanted="a conversation in words and media", where=where
+        )
+
+
+def is_empty(value: Any) -> bool:
+    """Whether a column says nothing: null, or a text, list or object with nothing in it.
+
+    >>> is_empty(None), is_empty({}), is_empty([""])
+    (True, True, False)
+    """
+    return value is None or (isinstance(value, (str, list, tuple, Mapping)) and not value)
+
+
+def refuse_half_characters(text: str, where: str) -> None:
+    """A lone surrogate, as a broken escape in JSON leaves it, cannot be tokenised."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise SkipSample(
+            Reason.BAD_ROW,
+            found=f"half a character (a lone surrogate) at place {error.start} of a message",
+            wanted="text that can be written as UTF-8",
+            where=where,
+        ) from error
+
+
+def refuse_leftovers(kind: MediaKind, left: int, where: str, wanted: str = "a mark in the text for each") -> NoReturn:
+    """Media that no mark speaks of would be lost."""
+    raise SkipSample(
+        Reason.MEDIA_WITHOUT_MARKS,
+        found=f"{left} more {kind}{'s' if left > 1 else ''} than <{kind}> marks",
+        wanted=wanted,
+        where=where,
+    )

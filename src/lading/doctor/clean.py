@@ -24,11 +24,10 @@ from lading.doctor.opening import ExaminedCorpus
 from lading.errors import ConfigError
 from lading.records import Finding
 from lading.sources.corpus import Source
-from lading.sources.elements import SPACE, NoArray, scan_elements
-from lading.sources.file_names import file_names
 from lading.sources.files import refuse_locked
-from lading.sources.lines import BLANKS
-from lading.sources.meta import OPTIONS, SourceConfig, media_places
+from lading.sources.json_array import SPACE, NoArray, scan_elements
+from lading.sources.jsonl import BLANKS
+from lading.sources.meta import OPTIONS, SourceConfig, file_names, media_places
 
 META = "meta.json"
 LEFT_OUT = "left-out.jsonl"

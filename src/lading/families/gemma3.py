@@ -8,7 +8,7 @@ from typing import Any
 
 from lading.family import Family, LayerSight, Medium, Tower, TurnStyle, work
 from lading.fields import Field
-from lading.media.geometry.tiles import panned_crops
+from lading.media.geometry.pictures import panned_crops
 from lading.media.pixels import processor_tensors
 from lading.media.probe import image_facts
 from lading.records import ImageSize

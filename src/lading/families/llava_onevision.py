@@ -8,7 +8,7 @@ from typing import Any
 
 from lading.family import Family, Medium, Tower, TurnStyle, work
 from lading.fields import Field
-from lading.media.geometry.tiles import best_resolution
+from lading.media.geometry.pictures import best_resolution
 from lading.media.pixels import processor_tensors
 from lading.media.probe import clip_probe, image_facts
 from lading.records import ImageSize

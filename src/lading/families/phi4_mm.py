@@ -7,7 +7,7 @@ from typing import Any
 from lading.family import Family, Medium, Tower, TurnStyle, work
 from lading.fields import Field
 from lading.media.audio import samples_at
-from lading.media.geometry.tiles import crop_grid, seen_in_crops
+from lading.media.geometry.pictures import crop_grid, seen_in_crops
 from lading.media.pixels import processor_tensors
 from lading.media.probe import Answer, Probe
 from lading.records import AudioSize, ImageSize, Size

@@ -23,8 +23,7 @@ from lading.progress import task
 from lading.records import COLUMNS, ImageSize, Length, LengthTable, Size, VideoSize
 from lading.samples.samples import Samples
 from lading.sources.corpus import Corpus, Source
-from lading.sources.file_names import file_names
-from lading.sources.meta import SourceConfig, media_places
+from lading.sources.meta import SourceConfig, file_names, media_places
 
 
 def annotated(row: Mapping[str, Any], length: Length, sizes: Sequence[Size]) -> dict[str, Any]:

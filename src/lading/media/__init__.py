@@ -3,12 +3,13 @@
 | file | gives |
 | --- | --- |
 | `geometry` | all resize arithmetic: size → footprint |
-| `deadline` | when a sample is given up |
-| `opening` | any reference → something a decoder can read, or a named skip |
+| `opening` | what may be opened, and for how long; any reference → something a decoder can read, or a named skip |
+| `content` | what a file is, by its first bytes |
 | `image`, `video`, `audio` | size and pixels of one medium |
-| `pixels`, `raw` | the tensors of a sample: by the processor's classes, or in bytes |
+| `pixels`, `raw` | the tensors of a sample: by the processor's classes, or in byte patches |
+| `probe` | footprints by asking the processor, where its arithmetic is not written down here |
 | `jpeg` | the pixels of an ordinary JPEG, without Pillow's decoder |
-| `patches`, `normalise` | frames → byte patches → what the model expects |
+| `normalise` | byte patches → what the model expects |
 | `placeholder` | the picture that keeps a vision tower busy when a batch has none |
 """
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.errors import MissingDependency
-from lading.media.allowed import refuse_other_sounds
-from lading.media.opening import corrupt_as_skip, readable
+from lading.media.opening import corrupt_as_skip, readable, refuse_other_sounds
 from lading.records import AudioSize, MediaPart
 
 

@@ -6,9 +6,7 @@ a PIL image that is handed over is taken as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from io import BytesIO
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.media import jpeg
-from lading.media.allowed import open_picture
-from lading.media.opening import corrupt_as_skip, readable
+from lading.media.opening import corrupt_as_skip, open_picture, readable
 from lading.records import ImageSize, MediaPart
 
 if TYPE_CHECKING:
@@ -34,7 +31,8 @@ def measure(part: MediaPart) -> ImageSize:
 
     if isinstance(part.reference, Image.Image):
         return ImageSize(height=part.reference.height, width=part.reference.width)
-    with _opened(part, readable(part)) as picture:
+    source = readable(part)
+    with _errors_as_skip(part), open_picture(part, source) as picture:
         width, height = picture.size
         turned = _orientation(picture) in _TURNED_ORIENTATIONS and not _turned_by_pillow(picture)
     return ImageSize(height=width, width=height) if turned else ImageSize(height=height, width=width)
@@ -49,9 +47,10 @@ def decode(part: MediaPart, *, at_least: tuple[int, int] | None = None) -> Image
     from PIL import Image
 
     if isinstance(part.reference, Image.Image):
-        with corrupt_as_skip(part, *_pil_errors()):
+        with _errors_as_skip(part):
             return to_rgb(part.reference)
-    with _opened(part, readable(part)) as picture:
+    source = readable(part)
+    with _errors_as_skip(part), open_picture(part, source) as picture:
         return _upright(picture, at_least)
 
 
@@ -62,7 +61,7 @@ def pixels(part: MediaPart, *, at_least: tuple[int, int] | None = None) -> NDArr
     if at_least is not None or isinstance(part.reference, Image.Image):
         return np.array(decode(part, at_least=at_least))
     source = readable(part)
-    with _opened(part, source) as picture:
+    with _errors_as_skip(part), open_picture(part, source) as picture:
         # Pillow has read the header; an ordinary JPEG that nothing turns is decoded without it.
         if picture.format in ("JPEG", "MPO") and _orientation(picture) == 1:
             found = jpeg.pixels(Path(source).read_bytes() if isinstance(source, str) else source.getvalue())
@@ -71,11 +70,11 @@ def pixels(part: MediaPart, *, at_least: tuple[int, int] | None = None) -> NDArr
         return np.array(_upright(picture))
 
 
-@contextmanager
-def _opened(part: MediaPart, source: str | BytesIO) -> Iterator[Image.Image]:
-    """A picture whose header was read; what Pillow cannot read of it is a `SkipSample`."""
-    with corrupt_as_skip(part, *_pil_errors()), open_picture(part, source) as picture:
-        yield picture
+def _errors_as_skip(part: MediaPart) -> AbstractContextManager[None]:
+    """Inside, what Pillow cannot read is a `SkipSample`."""
+    from PIL import Image
+
+    return corrupt_as_skip(part, OSError, SyntaxError, ValueError, Image.DecompressionBombError)
 
 
 def _upright(picture: Image.Image, at_least: tuple[int, int] | None = None) -> Image.Image:
@@ -133,14 +132,7 @@ def _on_white(picture: Image.Image) -> Image.Image:
 
 
 def _sixteen_bit_to_grey(picture: Image.Image) -> Image.Image:
-    import numpy as np
     from PIL import Image
 
     values = np.asarray(picture).astype(np.float32)
     return Image.fromarray(np.clip(values / 257.0, 0, 255).round().astype(np.uint8))
-
-
-def _pil_errors() -> tuple[type[Exception], ...]:
-    from PIL import Image
-
-    return (OSError, SyntaxError, ValueError, Image.DecompressionBombError)

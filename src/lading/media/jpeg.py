@@ -3,7 +3,7 @@
 Pillow asks the same library for one line after the other and puts each in its place. Asked for the whole picture, with
 a fourth byte for each pixel, which torch's resize kernel wants anyway, it is done in three quarters of the time. What
 is odd about a JPEG (other colours than usual, bytes that do not belong there) is left to Pillow, which has read the
-header before and has said that nothing turns the picture.
+header before and found nothing in it that turns the picture.
 """
 
 from __future__ import annotations

@@ -65,14 +65,14 @@ def normalised(
     inputs: Mapping[str, Any], scales: Mapping[str, PixelScale], dtype: torch.dtype = torch.float32
 ) -> dict[str, Any]:
     """The same inputs; those that are bytes, and have a scale, as numbers."""
-    return {
-        name: _read(value, dtype)
-        if isinstance(value, LazyPixels)
-        else scaled(value, scales[name], dtype)
-        if name in scales and _is_bytes(value)
-        else value
-        for name, value in held(inputs).items()
-    }
+    found = dict(held(inputs))
+    for name, value in found.items():
+        if isinstance(value, LazyPixels):
+            # What the batch itself would give is kept there, for the next reader.
+            found[name] = value.read() if dtype == torch.float32 else value.read_as(dtype)
+        elif name in scales and _is_bytes(value):
+            found[name] = scaled(value, scales[name], dtype)
+    return found
 
 
 def scaled_when_read(batch: Batch, scales: Mapping[str, PixelScale]) -> Batch:
@@ -84,11 +84,6 @@ def scaled_when_read(batch: Batch, scales: Mapping[str, PixelScale]) -> Batch:
             if name in scales and _is_bytes(value)
         }
     )
-
-
-def _read(pixels: LazyPixels, dtype: torch.dtype) -> Tensor:
-    # What the batch itself would give is kept there, for the next reader.
-    return pixels.read() if dtype == torch.float32 else pixels.read_as(dtype)
 
 
 def _is_bytes(value: object) -> TypeGuard[Tensor]:
@@ -115,7 +110,6 @@ class PixelNormaliser(nn.Module):
         return replace(batch, inputs=normalised(batch.inputs, self.scales, wanted))
 
     def extra_repr(self) -> str:
-        """What `print` shows of it."""
         return ", ".join(self.scales)
 
 

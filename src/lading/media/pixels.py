@@ -38,7 +38,7 @@ def patch_tensors(
 ) -> dict[str, Any]:
     """Flat patches of pictures and clips (the Qwen-VL kind), by the image and video processors alone.
 
-    `seconds` is the name under which the model is told how much time a patch of a clip spans, if it is.
+    `seconds` names the tensor that holds how much time a patch of a clip spans, if the model takes one.
     """
     import torch
 
@@ -87,15 +87,9 @@ def sound_tensors(
 ) -> dict[str, Any]:
     """Mel frames of all that is heard; `fields` is the family's table, which says how sounds are joined."""
     del text
-    heard = _heard(processor, parts, footprints)
-    return join(heard, fields) if heard else {}
-
-
-def _heard(processor: Any, parts: Sequence[MediaPart], footprints: Sequence[Footprint]) -> list[dict[str, Tensor]]:
-    """All that is heard, one by one in reading order: the sounds of a sample listened to together, as its processor
-    does, and the sound track of each clip by itself.
-    """
     rate = sampling_rate(processor)
+    # In reading order: the sounds of a sample listened to together, as its processor does, and the sound track of each
+    # clip by itself.
     sounds = of_kind("audio", parts, footprints)
     together = iter(_listened(processor, [audio.decode(part, rate) for part, _ in sounds], [own for _, own in sounds]))
     heard: list[dict[str, Tensor]] = []
@@ -104,7 +98,7 @@ def _heard(processor: Any, parts: Sequence[MediaPart], footprints: Sequence[Foot
             heard.append(next(together))
         elif footprint.sound is not None:
             heard += _listened(processor, [video.decode_sound(part, rate)], [footprint.sound])
-    return heard
+    return join(heard, fields) if heard else {}
 
 
 def _listened(
@@ -120,7 +114,13 @@ def _listened(
         return_attention_mask=True,
         return_tensors="pt",
     )
-    _check_rows("audio", made["attention_mask"].sum(-1).tolist(), footprints)
+    rows, wanted = made["attention_mask"].sum(-1).tolist(), [footprint.rows for footprint in footprints]
+    if rows != wanted:
+        raise ExactnessError(
+            found=f"{rows} rows of audio from the processor",
+            wanted=f"{wanted}, as counted from the headers",
+            consequence="tokens and features would not match",
+        )
     features, masks = made["input_features"], made["attention_mask"]
     return [
         {"input_features": features[place : place + 1], "feature_attention_mask": masks[place : place + 1]}
@@ -185,16 +185,6 @@ def checked_ids(made: Mapping[str, Any], ids: NDArray[np.int64]) -> None:
             found=f"{len(made['input_ids'][0])} tokens from the processor",
             wanted=f"the same {len(ids)} as counted",
             consequence="tokens and pixels would not match",
-        )
-
-
-def _check_rows(kind: MediaKind, found: list[int], footprints: Sequence[Footprint]) -> None:
-    wanted = [footprint.rows for footprint in footprints]
-    if found != wanted:
-        raise ExactnessError(
-            found=f"{found} rows of {kind} from the processor",
-            wanted=f"{wanted}, as counted from the headers",
-            consequence="tokens and features would not match",
         )
 
 

@@ -2,7 +2,7 @@
 
 Under FSDP or ZeRO every rank must run the same modules; a rank whose batch is text alone would leave the others waiting
 for its vision gradients. The loader puts this picture into a document of its own, behind all real ones, where causality
-and the document facts hide it from every real token.
+and the document boundaries hide it from every real token.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import numpy as np
 
 from lading.errors import Reason, SkipSample
 from lading.fields import MediaKind
-from lading.media.geometry.frames import refuse_still_clips
+from lading.media.geometry.clips import refuse_still_clips
 from lading.records import Footprint, ImageSize, Size, VideoSize
 
 KEPT = 50_000
@@ -43,20 +43,17 @@ class Probe:
         key = tuple(sizes)
         found = self.known.get(key)
         if found is None:
-            found = self._asked(key)
+            try:
+                texts, rows = self.ask(key)
+            except (ValueError, ZeroDivisionError, RuntimeError) as error:
+                raise SkipSample(
+                    Reason.IMPOSSIBLE_SHAPE, found=f"{self.kind} of {key} that the processor refuses ({error})"
+                ) from error
+            found = [self._footprint(size, text, count) for size, text, count in zip(key, texts, rows, strict=True)]
             if len(self.known) >= KEPT:
                 self.known.clear()
             self.known[key] = found
         return found
-
-    def _asked(self, sizes: tuple[Size, ...]) -> list[Footprint]:
-        try:
-            texts, rows = self.ask(sizes)
-        except (ValueError, ZeroDivisionError, RuntimeError) as error:
-            raise SkipSample(
-                Reason.IMPOSSIBLE_SHAPE, found=f"{self.kind} of {sizes} that the processor refuses ({error})"
-            ) from error
-        return [self._footprint(size, text, count) for size, text, count in zip(sizes, texts, rows, strict=True)]
 
     def _footprint(self, size: Size, text: str, rows: int) -> Footprint:
         tokenised, runs = compress(text, self.pad)

@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 
 from lading.errors import MissingDependency, Reason, SkipSample
 from lading.media import image
-from lading.media.allowed import open_clip, refuse_other_codec
 from lading.media.audio import samples_at
-from lading.media.deadline import seconds_left
-from lading.media.opening import corrupt_as_skip, name_of, readable
+from lading.media.opening import corrupt_as_skip, name_of, open_clip, readable, refuse_other_codec, seconds_left
 from lading.records import AudioSize, MediaPart, VideoSize
 
 if TYPE_CHECKING:

@@ -17,11 +17,9 @@ from typing import Any
 
 from lading.conversation import Layout, Recognised, find_format, read_conversation, recognise
 from lading.conversation.prompt_completion import answers_in_prompt
-from lading.conversation.recognise import ROWS, speaks
-from lading.conversation.unread import unread_media
+from lading.conversation.recognise import ROWS, speaks, unread_media
 from lading.errors import ConfigError, SkipSample
-from lading.media.opening import files_of
-from lading.media.roots import lies_below
+from lading.media.opening import files_of, lies_below
 from lading.records import Row, SampleKey
 from lading.sources import Corpus, SourceConfig
 from lading.sources.corpus import Source

@@ -6,7 +6,7 @@ type. With `strict`, both are raised. Errors of ours (`ExactnessError`) and of t
 
 What takes longer than `decode_seconds` is given up, wherever it hangs:
 
-    in steps       whoever decodes in steps looks at the clock between them (`media.deadline`), in any process
+    in steps       whoever decodes in steps looks at the clock between them (`media.opening`), in any process
     in Python      in a process that was started to read samples, an alarm interrupts whatever Python does or waits for
     in C           a worker that hears no alarm is ended by the process that waits for it (`WorkerWatch`)
 
@@ -31,7 +31,7 @@ from typing import NoReturn, TypeVar
 from torch.utils.data import get_worker_info
 
 from lading.errors import LadingError, Reason, SkipSample
-from lading.media.deadline import deadline, took_too_long
+from lading.media.opening import deadline, took_too_long
 from lading.records import Dropped, SampleKey
 from lading.workers import pool
 

@@ -18,10 +18,9 @@ from lading.addresses import how_to_read_hub, may_be_hub_id, refuse_address
 from lading.cache import Cache
 from lading.errors import ConfigError, CorpusError, UnknownName
 from lading.records import Row, SampleKey
-from lading.sources.elements import begins_array
 from lading.sources.files import make_room, refuse_locked
 from lading.sources.hub import open_hub
-from lading.sources.json_array import JsonArrayFile, load_json
+from lading.sources.json_array import JsonArrayFile, begins_array, load_json
 from lading.sources.jsonl import JsonlFile
 from lading.sources.meta import MOST_OFTEN, SourceConfig, read_meta
 from lading.sources.parquet import ParquetFile
@@ -45,9 +44,7 @@ class RowFile(Protocol):
 
     def __len__(self) -> int: ...
 
-    def where(self, number: int) -> str:
-        """How to name a row in a message."""
-        ...
+    def where(self, number: int) -> str: ...  # how to name a row in a message
 
     def read(self, number: int) -> Mapping[str, Any]:
         """One row's value, or `SkipSample`."""
@@ -71,7 +68,6 @@ class Source:
         return len(self.file) if self.chosen is None else len(self.chosen)
 
     def row_number(self, position: int) -> int:
-        """The row of the file behind a position of this source."""
         return position if self.chosen is None else int(self.chosen[position])
 
 
@@ -85,7 +81,6 @@ class Corpus:
 
     @classmethod
     def of(cls, sources: Sequence[Source]) -> Corpus:
-        """The corpus of these sources, in this order."""
         return cls(sources=tuple(sources), ends=tuple(accumulate(len(source) for source in sources)))
 
     def __len__(self) -> int:
@@ -113,7 +108,7 @@ class Corpus:
         return self.named(self.key(index))
 
     def named(self, key: SampleKey) -> Row:
-        """The same by the sample's name, where that is known already."""
+        """Read the sample of a key that is known already."""
         number, row = self.locate(key.index)
         return Row(key=key, value=self.sources[number].file.read(row))
 
@@ -143,7 +138,10 @@ def open_corpus(
     lading.errors.CorpusError: found no file /nowhere.jsonl; wanted a JSONL file; nothing was read
     """
     if not isinstance(path, (str, Path)):
-        return _of_dataset(path, format, media_dir, media_roots)
+        rows = open_hub(path)
+        # It is open: its name is no file's.
+        config = SourceConfig(name="dataset", file=Path(rows.name), hub=True)
+        return Corpus.of([Source(config=_settled(config, format, media_dir, media_roots), file=rows)])
     configs = source_configs(path, dataset_names, format=format, media_dir=media_dir, media_roots=media_roots)
     make_room(config.file for config in configs)
     return Corpus.of([open_source(config, cache=cache) for config in configs])
@@ -161,7 +159,9 @@ def source_configs(
     refuse_what_is_no_path(path)
     path = Path(path)
     refuse_locked(path)
-    if _is_meta(path):
+    # Of an empty file nobody knows what it was to be: whoever opens it says that it is empty.
+    may_be_meta = path.suffix == ".json" and path.is_file() and path.stat().st_size > 0 and not begins_array(path)
+    if may_be_meta and isinstance(load_json(path), dict):
         configs = read_meta(path, dataset_names)
     else:
         for name in dataset_names or ():
@@ -187,13 +187,6 @@ def refuse_what_is_no_path(path: str | Path) -> None:
             wanted=WANTED,
             consequence=f"if it is a data set of the Hugging Face hub: {how_to_read_hub(str(path))}",
         )
-
-
-def _is_meta(path: Path) -> bool:
-    # Of an empty file nobody knows what it was to be: whoever opens it says that it is empty.
-    if path.suffix != ".json" or not path.is_file() or not path.stat().st_size or begins_array(path):
-        return False
-    return isinstance(load_json(path), dict)
 
 
 def _settled(
@@ -233,20 +226,21 @@ def _folders(given: object) -> tuple[Path, ...]:
     return tuple(map(Path, folders))
 
 
-def _of_dataset(
-    dataset: Any, name: str | None, media_dir: str | Path | None, media_roots: Sequence[str | Path] | None
-) -> Corpus:
-    rows = open_hub(dataset)
-    # It is open: its name is no file's.
-    config = _settled(SourceConfig(name="dataset", file=Path(rows.name), hub=True), name, media_dir, media_roots)
-    return Corpus.of([Source(config=config, file=rows)])
-
-
 def open_source(config: SourceConfig, *, cache: Cache = True) -> Source:
     """Open one data set."""
     if not config.hub:
         refuse_locked(config.file)
-    file = _open_hub(config) if config.hub or config.file.is_dir() else _open_file(config.file, cache)
+    file: RowFile
+    if config.hub or config.file.is_dir():
+        asked = {"name": config.subset, "data_dir": config.folder}
+        options = {name: value for name, value in asked.items() if value is not None}
+        file = open_hub(str(config.file), config.split, options=options)
+    elif config.file.suffix in KINDS:
+        file = KINDS[config.file.suffix](config.file, cache=cache)
+    elif config.file.suffix or config.file.exists():
+        raise ConfigError(found=f"a file named {config.file.name}", wanted=WANTED)
+    else:
+        raise CorpusError(found=f"no file or folder {config.file}", wanted=WANTED, consequence="nothing was read")
     rows = max(1, len(file))
     if config.num_samples is not None and config.num_samples > MOST_OFTEN * rows:
         raise ConfigError(
@@ -260,20 +254,6 @@ def open_source(config: SourceConfig, *, cache: Cache = True) -> Source:
     if ratio and len(file) and not len(source):
         logger.warning("%s: a share of %g of its %d rows is none of them", config.name, ratio, len(file))
     return source
-
-
-def _open_hub(config: SourceConfig) -> RowFile:
-    asked = {"name": config.subset, "data_dir": config.folder}
-    options = {name: value for name, value in asked.items() if value is not None}
-    return open_hub(str(config.file), config.split, options=options)
-
-
-def _open_file(path: Path, cache: Cache) -> RowFile:
-    if path.suffix not in KINDS:
-        if not path.suffix and not path.exists():
-            raise CorpusError(found=f"no file or folder {path}", wanted=WANTED, consequence="nothing was read")
-        raise ConfigError(found=f"a file named {path.name}", wanted=WANTED)
-    return KINDS[path.suffix](path, cache=cache)
 
 
 def choose(rows: int, ratio: float) -> NDArray[np.int64] | None:

@@ -1,4 +1,4 @@
-"""What holds of any data file: whether it may be looked at, how many may be open at once, and what it contains.
+"""What holds of any data file: whether it may be looked at, how many may be open at once, and what tells its content.
 
 A path may lie in a folder that may not be entered, or on a disk that is gone. Each data file stays open while it is
 memory-mapped, and a process may have so many: the usual limit (1024) is a soft one, which a process may raise for
@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable
 from pathlib import Path
 
+from lading.cache import Cache
 from lading.errors import ABSENT, ConfigError, CorpusError
 from lading.sources.index import KEPT_FROM
 
@@ -26,7 +27,13 @@ BLOCKS, BLOCK = 1024, 64 << 10
 
 def refuse_locked(path: Path) -> None:
     """Refuse a path that cannot be looked at. That it does not exist is for others to say."""
-    if error := _complaint(path):
+    try:
+        path.stat()
+    except ValueError:  # no file can be called so
+        return
+    except OSError as error:
+        if error.errno in ABSENT:
+            return
         raise CorpusError(
             found=f"{path}, which cannot be looked at ({error.strerror})",
             wanted="a path that may be read",
@@ -36,17 +43,11 @@ def refuse_locked(path: Path) -> None:
 
 def is_locked(path: Path) -> bool:
     """Whether a path cannot be looked at: then nobody knows what is there."""
-    return _complaint(path) is not None
-
-
-def _complaint(path: Path) -> OSError | None:
     try:
-        path.stat()
-    except ValueError:
-        return None
-    except OSError as error:
-        return None if error.errno in ABSENT else error
-    return None
+        refuse_locked(path)
+    except CorpusError:
+        return True
+    return False
 
 
 def make_room(files: Iterable[Path]) -> None:
@@ -103,3 +104,17 @@ def file_fingerprint(path: Path, *, whole: int = WHOLE, timed: bool = True) -> s
             file.seek(max(0, state.st_size - BLOCK) * number // (BLOCKS - 1))
             digest.update(file.read(BLOCK))
     return digest.hexdigest()
+
+
+class DataFile:
+    """A file of rows. Pickling carries its path alone: workers open the file for themselves."""
+
+    def __init__(self, path: Path, *, cache: Cache = True) -> None:
+        self.path, self.cache = path, cache
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"path": self.path, "cache": self.cache}
+
+    def fingerprint(self, *, timed: bool = True) -> str:
+        """What tells one state of the file from another."""
+        return file_fingerprint(self.path, timed=timed)

@@ -40,7 +40,6 @@ class HubRows:
         return len(self.dataset)
 
     def where(self, number: int) -> str:
-        """How to name a row in a message."""
         return f"{self.name} {self.split} row {number}"
 
     def read(self, number: int) -> Mapping[str, Any]:
@@ -63,7 +62,6 @@ class HubRows:
         return SampleKey(index=number, source=self.name, where=self.where(number))
 
     def row(self, number: int) -> Row:
-        """Read one row."""
         return Row(key=self.key(number), value=self.read(number))
 
 
@@ -105,7 +103,11 @@ def open_hub(
         if isinstance(feature, library.Audio) and feature.sampling_rate
     }
     if chosen.format["type"] == "custom":
-        return HubRows(dataset=_undecoded(library, chosen), name=name, split=split, sampling_rates=rates)
+        # The user's own transform gets media as they are stored. `cast_column` would write a copy of all rows where
+        # media lie in lists; only what is made of them changes here.
+        plain = deepcopy(chosen)
+        plain.info.features.update({column: _as_stored(library, own) for column, own in chosen.features.items()})
+        return HubRows(dataset=plain, name=name, split=split, sampling_rates=rates)
     # Other formats would put tensors where text and bytes belong. Arrow's own values are decoded by nobody.
     stored = chosen.with_format("arrow")
     features = library.Features({column: _as_stored(library, own) for column, own in chosen.features.items()})
@@ -120,7 +122,8 @@ def _opened(library: Any, given: Any, split: str, options: dict[str, Any]) -> An
     if isinstance(given, library.DatasetDict):
         return _cut(library, given, split)
     if isinstance(given, library.Dataset):
-        return _cut(library, {_name_alone(split): given}, split)
+        named = re.match(r"\w+", split)
+        return _cut(library, {named.group() if named else split: given}, split)
     raise ConfigError(
         found=f"a {type(given).__name__}",
         wanted="a hub id, a folder, a Dataset or a DatasetDict (rows are read by number, so no IterableDataset)",
@@ -173,22 +176,9 @@ def _cut(library: Any, parts: Mapping[str, Any], split: str) -> Any:
     return cut[0] if len(cut) == 1 else library.concatenate_datasets(cut)
 
 
-def _name_alone(split: str) -> str:
-    found = re.match(r"\w+", split)
-    return found.group() if found else split
-
-
-def _undecoded(library: Any, dataset: Any) -> Any:
-    """The same rows, through the user's own transform, which gets media as they are stored, however deep they lie."""
-    # `cast_column` would write a copy of all rows where media lie in lists; only what is made of them changes here.
-    plain = deepcopy(dataset)
-    plain.info.features.update({name: _as_stored(library, own) for name, own in dataset.features.items()})
-    return plain
-
-
 def _as_stored(library: Any, feature: Any) -> Any:
     """A feature that leaves media undecoded, however deep they lie: lists of pictures, parts of messages."""
-    if isinstance(feature, _media(library)):
+    if isinstance(feature, (library.Image, library.Audio, library.Video)):
         return replace(feature, decode=False)
     if isinstance(feature, dict):
         return {name: _as_stored(library, own) for name, own in feature.items()}
@@ -197,10 +187,6 @@ def _as_stored(library: Any, feature: Any) -> Any:
     if isinstance(feature, (library.List, library.LargeList)):
         return replace(feature, feature=_as_stored(library, feature.feature))
     return feature
-
-
-def _media(library: Any) -> Any:
-    return (library.Image, library.Audio, library.Video)
 
 
 def _library() -> Any:

@@ -18,7 +18,7 @@ import mmap
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -61,7 +61,7 @@ class RowIndex:
         return len(self.starts) - 1 - len(self.gaps)
 
     def piece(self, row: int) -> int:
-        """The number of a row's line or element among all there are.
+        """The number of a row's line or element among all there are, blank lines counted.
 
         >>> lines = RowIndex(starts=np.array([0, 8, 9, 10, 18]), gaps=np.array([1, 1]))  # lines 1 and 2 are blank
         >>> len(lines), [lines.piece(row) for row in range(2)], lines.span(1)
@@ -79,22 +79,28 @@ def open_index(path: Path, *, kind: str, scan: Scan, cache: Cache = True, again:
     """The index of a file: the kept one if it is right, else a new one. `kind` names the scan; `again` scans anyway."""
     with path.open("rb", buffering=0) as file:
         state = os.fstat(file.fileno())
-        if not cache or state.st_size < KEPT_FROM:
-            return _in_memory(path, file, state, kind, scan)
-        mark = _mark(file, state, kind)
-        places = [_place(path, folder) for folder in (cache_folders(path) if cache is True else [Path(str(cache))])]
-        for kept in () if again else (_read(place, mark, state.st_size) for place in places):
-            if kept is not None:
+        mark, places = bytes(16), []
+        if cache and state.st_size >= KEPT_FROM:
+            mark = _mark(file, state, kind)
+            places = [_place(path, folder) for folder in (cache_folders(path) if cache is True else [Path(str(cache))])]
+        for place in () if again else places:
+            if (kept := _read(place, mark, state.st_size)) is not None:
                 return kept
-        place = places[-1]
-        try:
-            with replacing(place) as out:
-                _write(out, mark, _with_progress(path, scan(file, state.st_size), state.st_size))
-        except OSError as error:
-            logger.warning("where the rows of %s begin is not kept: %s", path, error)
-            return _in_memory(path, file, state, kind, scan)
-        fresh = _read(place, mark, state.st_size)
-        return fresh if fresh is not None else _in_memory(path, file, state, kind, scan)
+        for place in places[-1:]:
+            try:
+                with replacing(place) as out:
+                    _write(out, mark, scan(file, state.st_size), path, state.st_size)
+            except OSError as error:
+                logger.warning("where the rows of %s begin is not kept: %s", path, error)
+            else:
+                if (kept := _read(place, mark, state.st_size)) is not None:
+                    return kept
+        file.seek(0)
+        memory = io.BytesIO()
+        _write(memory, mark, scan(file, state.st_size), path, state.st_size)
+        index = _index(np.frombuffer(memory.getbuffer(), dtype=_WORD))
+        assert index is not None, f"a scan of {kind} that gave no starts"
+        return index
 
 
 def _place(path: Path, folder: Path) -> Path:
@@ -136,37 +142,19 @@ def _index(words: NDArray[np.int64]) -> RowIndex | None:
     return RowIndex(starts=words[_HEADER : _HEADER + starts], gaps=words[_HEADER + starts :])
 
 
-def _in_memory(path: Path, file: BytesFile, state: os.stat_result, kind: str, scan: Scan) -> RowIndex:
-    file.seek(0)
-    out = io.BytesIO()
-    _write(out, bytes(16), _with_progress(path, scan(file, state.st_size), state.st_size))
-    index = _index(np.frombuffer(out.getbuffer(), dtype=_WORD))
-    assert index is not None, f"a scan of {kind} that gave no starts"
-    return index
-
-
-def _with_progress(
-    path: Path, parts: Iterator[tuple[Positions, Positions]], size: int
-) -> Iterator[tuple[Positions, Positions]]:
-    """The parts of a scan as they come, while whoever watches is told how far in the file they are."""
-    far = 0
+def _write(out: BinaryIO, mark: bytes, parts: Iterator[tuple[Positions, Positions]], path: Path, size: int) -> None:
+    # The counts are known at the end, and the starts of a large file are never in memory together.
+    out.write(bytes(_HEADER * _WORD.itemsize))
+    starts, gaps, far = 0, [np.zeros(0, dtype=_WORD)], 0
     with task(f"finding the rows of {path.name}", size, "bytes") as advance:
         for begun, blank in parts:
+            out.write(begun.astype(_WORD, copy=False).tobytes())
+            starts += len(begun)
+            gaps.append(blank)
             if len(begun):
                 advance(int(begun[-1]) - far)
                 far = int(begun[-1])
-            yield begun, blank
-
-
-def _write(out: BinaryIO, mark: bytes, parts: Iterator[tuple[Positions, Positions]]) -> None:
-    # The counts are known at the end, and the starts of a large file are never in memory together.
-    out.write(bytes(_HEADER * _WORD.itemsize))
-    starts, gaps = 0, []
-    for begun, blank in parts:
-        out.write(begun.astype(_WORD, copy=False).tobytes())
-        starts += len(begun)
-        gaps.append(blank)
-    late = np.concatenate([np.zeros(0, dtype=_WORD), *gaps]).astype(_WORD)
+    late = np.concatenate(gaps).astype(_WORD)
     out.write(late.tobytes())
     out.seek(0)
     out.write(mark + np.array([starts, len(late)], dtype=_WORD).tobytes())
@@ -180,31 +168,20 @@ class MappedRows:
 
     def __init__(self, path: Path, *, kind: str, scan: Scan, whole: Whole, cache: Cache = True) -> None:
         self.path = path
-        self._kind, self._scan, self._looks_whole, self._cache = kind, scan, whole, cache
-        self._index = self._opened()
-
-    def __len__(self) -> int:
-        return len(self._index)
-
-    def piece(self, row: int) -> int:
-        """The number of a row's line or element, blank lines counted."""
-        return self._index.piece(row)
+        self._looks_whole = whole
+        self._open = partial(open_index, path, kind=kind, scan=scan, cache=cache)
+        self.index = self._open()
+        rows = np.linspace(0, len(self.index) - 1, SAMPLED, dtype=np.int64).tolist() if len(self.index) else ()
+        if not all(self._agrees(*self.index.span(row)) for row in rows):
+            self.index = self._open(again=True)
 
     def text(self, row: int) -> bytes:
         """What is written from a row's beginning to the next one's."""
-        start, stop = self._index.span(row)
+        start, stop = self.index.span(row)
         if not self._agrees(start, stop):
-            self._index = self._found_again()
-            start, stop = self._index.span(row)
+            self._find_again()
+            start, stop = self.index.span(row)
         return self._bytes[start:stop]
-
-    def _opened(self) -> RowIndex:
-        index = open_index(self.path, kind=self._kind, scan=self._scan, cache=self._cache)
-        last = len(index) - 1
-        rows = {last * number // (SAMPLED - 1) for number in range(SAMPLED)} if len(index) else ()
-        if all(self._agrees(*index.span(row)) for row in rows):
-            return index
-        return open_index(self.path, kind=self._kind, scan=self._scan, cache=self._cache, again=True)
 
     def _agrees(self, start: int, stop: int) -> bool:
         """Whether a row still stands where the index says."""
@@ -213,19 +190,19 @@ class MappedRows:
             return False  # the file was cut since it was mapped: the kernel ends whoever touches what is gone
         return 0 <= start < stop <= len(text) and self._looks_whole(text, start, stop)
 
-    def _found_again(self) -> RowIndex:
+    def _find_again(self) -> None:
         """A row is not where the index says: the index was damaged, or the file is another one by now."""
         del self._bytes  # it is mapped anew
         logger.warning("the index of %s is wrong; it is made again", self.path)
-        index = open_index(self.path, kind=self._kind, scan=self._scan, cache=self._cache, again=True)
-        if len(index) != len(self._index):
+        index = self._open(again=True)
+        if len(index) != len(self.index):
             raise CorpusError(
-                found=f"{len(index)} rows where {len(self._index)} were",
+                found=f"{len(index)} rows where {len(self.index)} were",
                 wanted="a file that does not change while it is read",
                 consequence="samples would be taken for others",
                 where=str(self.path),
             )
-        return index
+        self.index = index
 
     @cached_property
     def _bytes(self) -> Mapped:

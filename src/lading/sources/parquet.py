@@ -18,7 +18,7 @@ from typing import Any
 
 from lading.cache import Cache
 from lading.errors import CorpusError, MissingDependency, Reason, SkipSample
-from lading.sources.files import file_fingerprint
+from lading.sources.files import DataFile
 
 logger = logging.getLogger(__name__)
 
@@ -28,12 +28,11 @@ LARGE = 256 << 20
 """Bytes of a row group that are worth a warning."""
 
 
-class ParquetFile:
-    """Rows of a Parquet file. Pickling carries the path alone: workers open the file for themselves."""
+class ParquetFile(DataFile):
+    """Rows of a Parquet file. Nothing is kept on disk: the file has an index of its own."""
 
     def __init__(self, path: Path, *, cache: Cache = True) -> None:
-        self.path = path
-        self.cache = cache  # Nothing is kept on disk: the file has an index of its own.
+        super().__init__(path, cache=cache)
         if not path.is_file():
             raise CorpusError(found=f"no file {path}", wanted="a Parquet file", consequence="nothing was read")
         largest = max(map(self._size_of, range(len(self._ends))), default=0)
@@ -47,11 +46,7 @@ class ParquetFile:
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
 
-    def __getstate__(self) -> dict[str, object]:
-        return {"path": self.path, "cache": self.cache}
-
     def where(self, number: int) -> str:
-        """How to name a row in a message."""
         return f"{self.path} row {number}"
 
     def read(self, number: int) -> Mapping[str, Any]:
@@ -69,10 +64,6 @@ class ParquetFile:
             ) from error
         value: Mapping[str, Any] = row[0]
         return value
-
-    def fingerprint(self, *, timed: bool = True) -> str:
-        """What tells one state of the file from another."""
-        return file_fingerprint(self.path, timed=timed)
 
     def _group(self, number: int) -> Any:
         groups = self._groups

@@ -11,15 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lading.conversation import Layout, cord_v2, cv17, medpix, rdr, unimm_chat
+from lading.conversation import Layout, presets
 from lading.encode import Encoder
 from lading.encode.processor_facts import read_processor
 from lading.errors import ConfigError, Reason, SkipSample, UnknownName
 from lading.ledger import Ledger
 from lading.records import Conversation, Encoded, Row, SampleKey
-from lading.sources.elements import begins_array
 from lading.sources.hub import LOAD_OPTIONS
-from lading.sources.json_array import JsonArrayFile
+from lading.sources.json_array import JsonArrayFile, begins_array
 from lading.sources.jsonl import JsonlFile
 from lading.sources.meta import COLUMNS, TAGS
 from lading.vlm.example_form import from_example
@@ -42,21 +41,23 @@ def make_rdr_dataset(path_or_dataset: Any = "quintend/rdr-items", split: str = "
     and of its picture the header alone. Of further arguments, those in `sources.hub.LOAD_OPTIONS` go to `load_dataset`
     and `prompt` replaces the question; others are warned about and ignored.
     """
-    return _preset(path_or_dataset, split, kwargs, read=rdr.read, columns=rdr.COLUMNS, own=("prompt",))
+    return _preset(path_or_dataset, split, kwargs, read=presets.rdr, columns=presets.RDR, own=("prompt",))
 
 
 def make_cord_v2_dataset(
     path_or_dataset: Any = "naver-clova-ix/cord-v2", split: str = "train", **kwargs: Any
 ) -> Examples:
     """CORD-v2 (columns `image`, `ground_truth`): the receipt as token text; `seed` chooses among several parses."""
-    return _preset(path_or_dataset, split, kwargs, read=cord_v2.read, columns=cord_v2.COLUMNS, own=("prompt", "seed"))
+    return _preset(
+        path_or_dataset, split, kwargs, read=presets.cord_v2, columns=presets.CORD_V2, own=("prompt", "seed")
+    )
 
 
 def make_medpix_dataset(
     path_or_dataset: Any = "medpix-dataset/medpix-dataset", split: str = "train", **kwargs: Any
 ) -> Examples:
     """MedPix (columns `image_id`, `question`, `answer`)."""
-    return _preset(path_or_dataset, split, kwargs, read=medpix.read, columns=medpix.COLUMNS, own=())
+    return _preset(path_or_dataset, split, kwargs, read=presets.medpix, columns=presets.MEDPIX, own=())
 
 
 def make_cv17_dataset(
@@ -68,14 +69,14 @@ def make_cv17_dataset(
     `sampling_rate` asks for another rate than the recording's own, as does the column's `Audio(sampling_rate=…)`.
     """
     own = ("prompt", "sampling_rate")
-    return _preset(path_or_dataset, split, kwargs, read=cv17.read, columns=cv17.COLUMNS, own=own, sound=True)
+    return _preset(path_or_dataset, split, kwargs, read=presets.cv17, columns=presets.CV17, own=own, sound=True)
 
 
 def make_unimm_chat_dataset(
     path_or_dataset: Any = "Yirany/UniMM-Chat", split: str = "train", **kwargs: Any
 ) -> Examples:
     """UniMM-Chat (columns `image`, `conversation`): several turns, the picture at every `<image>` mark."""
-    return _preset(path_or_dataset, split, kwargs, read=unimm_chat.read, columns=unimm_chat.COLUMNS, own=())
+    return _preset(path_or_dataset, split, kwargs, read=presets.unimm_chat, columns=presets.UNIMM_CHAT, own=())
 
 
 def _preset(

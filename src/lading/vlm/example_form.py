@@ -14,7 +14,7 @@ from typing import Any
 
 from lading.conversation import parts as typed_parts
 from lading.conversation.layout import ROLES, Layout, given_at_all
-from lading.conversation.validate import refuse_half_characters, refuse_leftovers, refuse_tools, validate
+from lading.conversation.turns import refuse_half_characters, refuse_leftovers, refuse_tools, validate
 from lading.errors import Reason, SkipSample
 from lading.fields import MEDIA_KINDS, MediaKind
 from lading.records import Conversation, MediaPart, Message, Part, Role, SampleKey, TextPart

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.media import audio
-from lading.media.allowed import open_picture
-from lading.media.opening import corrupt_as_skip, readable
+from lading.media.opening import corrupt_as_skip, open_picture, readable
 from lading.records import Conversation, MediaPart, Message, Part, Row
 from lading.sources.hub import LOAD_OPTIONS, open_hub
 from lading.vlm.example_form import to_example

@@ -15,9 +15,8 @@ from lading.doctor.reading import CORRUPT, kind_of, said
 from lading.errors import Reason, SkipSample
 from lading.fields import MediaKind
 from lading.media import audio, image, measure, video
-from lading.media.allowed import open_picture
 from lading.media.content import HEAD, MEDIUM, content_of
-from lading.media.opening import name_of, readable
+from lading.media.opening import name_of, open_picture, readable
 from lading.records import AudioSize, ImageSize, MediaPart, Size, VideoSize
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from lading.doctor.kinds import Problem
 from lading.doctor.reading import Read
-from lading.media.opening import files_of, name_of
-from lading.media.roots import lies_below
+from lading.media.opening import files_of, lies_below, name_of
 
 
 def outside_media_folder(seen: Read) -> Iterator[Problem]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from lading.media.geometry.frames import refuse_still_clips, sample_frames, spread_frames
-from lading.media.geometry.resize import smart_resize, smart_resize_clip
+from lading.errors import Reason, SkipSample
+from lading.media.geometry.pictures import smart_resize, smart_resize_clip
 from lading.records import Footprint, Size, VideoSize
 
 
@@ -62,13 +62,16 @@ class ClipGrid:
 
     def _footprint(self, size: Size) -> Footprint:
         assert isinstance(size, VideoSize)
-        frames = self._frames(size)
+        frames, most = self._frames(size), self.max_pixels
+        if self.total_pixels is not None:
+            share = min(most, self.total_pixels * self.temporal // len(frames))
+            most = max(share, int(self.min_pixels * 1.05))
         height, width = smart_resize(
             size.height,
             size.width,
             factor=self.patch * self.merge,
             min_pixels=self.min_pixels,
-            max_pixels=self._pixels_a_frame(len(frames)),
+            max_pixels=most,
         )
         grid = (math.ceil(len(frames) / self.temporal), height // self.patch, width // self.patch)
         rows = math.prod(grid)
@@ -89,12 +92,6 @@ class ClipGrid:
         return sample_frames(
             size, fps=self.fps, multiple=self.temporal, min_frames=self.min_frames, max_frames=self.max_frames
         )
-
-    def _pixels_a_frame(self, frames: int) -> int:
-        if self.total_pixels is None:
-            return self.max_pixels
-        share = min(self.max_pixels, self.total_pixels * self.temporal // frames)
-        return max(share, int(self.min_pixels * 1.05))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -140,7 +137,10 @@ class StampedClipGrid:
 
     def _footprint(self, size: Size) -> Footprint:
         assert isinstance(size, VideoSize)
-        frames = self._frames(size)
+        frames, most = self._frames(size), self.max_pixels
+        if self.frame_tokens is not None:
+            share = min(self.frame_tokens * (self.patch * self.merge) ** 2, most // len(frames))
+            most = max(share, int(self.min_pixels * 1.05)) * len(frames)
         height, width = smart_resize_clip(
             len(frames),
             size.height,
@@ -148,7 +148,7 @@ class StampedClipGrid:
             temporal_factor=self.temporal,
             factor=self.patch * self.merge,
             min_pixels=self.min_pixels,
-            max_pixels=self._pixels(len(frames)),
+            max_pixels=most,
         )
         grid = (math.ceil(len(frames) / self.temporal), height // self.patch, width // self.patch)
         tokens = grid[1] * grid[2] // self.merge**2
@@ -170,14 +170,38 @@ class StampedClipGrid:
         places = np.linspace(0, size.frames - 1, wanted).round().astype(np.int64)
         return tuple(places.tolist())
 
-    def _pixels(self, frames: int) -> int:
-        if self.frame_tokens is None:
-            return self.max_pixels
-        most = self.frame_tokens * (self.patch * self.merge) ** 2
-        return max(min(most, self.max_pixels // frames), int(self.min_pixels * 1.05)) * frames
-
     def _seconds(self, frames: tuple[int, ...], fps: float) -> list[float]:
         """The middle of each pair of frames; an odd last frame stands twice."""
         padded = [*frames, *[frames[-1]] * (-len(frames) % self.temporal)]
         times = [frame / fps for frame in padded]
         return [(times[first] + times[first + self.temporal - 1]) / 2 for first in range(0, len(times), self.temporal)]
+
+
+def refuse_still_clips(size: VideoSize) -> None:
+    """A clip without frames or without a clock cannot be sampled."""
+    if size.frames < 1 or size.fps <= 0:
+        raise SkipSample(
+            Reason.CORRUPT_MEDIA, found=f"{size.frames} frames at {size.fps} a second", wanted="a clip that plays"
+        )
+
+
+def sample_frames(size: VideoSize, *, fps: float, multiple: int, min_frames: int, max_frames: int) -> tuple[int, ...]:
+    """Which frames of a clip are used: `fps` a second, evenly spread, a whole number of temporal patches.
+
+    >>> sample_frames(VideoSize(frames=60, height=8, width=8, fps=30.0), fps=2, multiple=2, min_frames=4, max_frames=8)
+    (0, 15, 30, 45)
+    """
+    upper = math.floor(min(max_frames, size.frames) / multiple) * multiple
+    wanted = min(max(size.frames / size.fps * fps, min_frames), upper, size.frames)
+    return spread_frames(size, math.floor(wanted / multiple) * multiple)
+
+
+def spread_frames(size: VideoSize, count: int) -> tuple[int, ...]:
+    """`count` frames, evenly spread; all of them where the clip is shorter than one temporal patch."""
+    if count < 1:
+        return tuple(range(size.frames))
+    step = size.frames / count
+    # transformers spreads frames with a float32 `arange`; its rounding decides between neighbours, so ours must too.
+    places = (np.arange(math.ceil(size.frames / step)) * step).astype(np.float32).astype(np.int64)
+    # Its length is rounded too, and may be one more than asked for: a frame that the clip does not have.
+    return tuple(places[places < size.frames].tolist())
