@@ -22,7 +22,7 @@ from lading.media import measure, video
 from lading.records import Dropped, MediaPart, SampleKey
 from lading.samples.skip import SkipPolicy
 from lading.samples.worker_watch import WorkerWatch
-from lading.toy.drawing import draw_clip
+from lading.toy.corpus import draw_clip
 from lading.workers.pool import ProcessPool
 from lading.workers.prefetch import MOST_DEATHS
 

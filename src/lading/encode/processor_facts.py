@@ -22,7 +22,6 @@ from lading.media.raw import agrees
 from lading.packing.positions import ThreeWay
 from lading.progress import bars_like_ours, task
 from lading.records import Conversation
-from lading.toy.recipes import PREFIX
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,9 +58,9 @@ def load_processor(name: str | os.PathLike[str] | Any) -> Any:
         name = f"{Path(name).absolute()}"
     if not isinstance(name, str):
         return name
-    if name.startswith(PREFIX):
+    if name.startswith(toy.PREFIX):
         with task("making the processor"):
-            return toy.processor(name.removeprefix(PREFIX))
+            return toy.processor(name.removeprefix(toy.PREFIX))
     if (name.startswith((".", "/")) or name.count("/") > 1) and not Path(name).is_dir():
         # transformers would take it for a hub id, and ask the network for it, for minutes.
         raise ConfigError(found=f"no folder {name}", wanted="a processor folder, a hub id, or toy:NAME")
