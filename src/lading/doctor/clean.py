@@ -107,10 +107,12 @@ def write_clean(findings: Findings, folder: Path, *, strict: bool = False) -> Cl
 
 
 def _entry(config: SourceConfig, layout: Layout, name: str, folder: Path) -> dict[str, Any]:
-    said = {option: value for option, value in asdict(config).items() if option in OPTIONS and value not in (None, ())}
+    stated = {
+        option: value for option, value in asdict(config).items() if option in OPTIONS and value not in (None, ())
+    }
     # Without the rows that are gone, the first ones might show another format than the one that was looked at.
     read = {"format": layout.format} if layout.format is not None else {}
-    return {**said, **read, "file_name": name, **media_places(config, folder)}
+    return {**stated, **read, "file_name": name, **media_places(config, folder)}
 
 
 def _write_json(path: Path, value: Any) -> None:
