@@ -86,7 +86,7 @@ Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first bad sa
 
 
 def own_cores() -> int:
-    """The cores that this process may use; all of the machine's where the system does not tell (it is Linux that does).
+    """The cores that this process may use; all of the machine's where the system cannot say (Linux can).
 
     >>> own_cores() >= 1
     True

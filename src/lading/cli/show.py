@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lading.plan import PlanStats
 
 _began: ContextVar[float] = ContextVar("lading_command_began")
-"""How long a command takes is told by the clock: loading torch and opening files are part of it."""
+"""When the command began: loading torch and opening files are part of how long it takes."""
 WIDE = 100_000
 """Columns of a stream that is no terminal: as many as anything needs."""
 
@@ -53,16 +53,15 @@ errors = UnwrappedConsole(stderr=True, highlight=False)
 def check_writable(*paths: Path | None) -> None:
     """Refuse a place that cannot be written to before any work is done for it."""
     for path in paths:
-        if path is not None:
-            refuse_writing_to_address(path)
-        folder = path.parent if path is not None else None
+        if path is None:
+            continue
+        refuse_writing_to_address(path)
         try:
-            if folder is not None:
-                folder.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             found = f"no way to write {path} ({error.strerror})"
             raise ConfigError(found=found, wanted="a folder to write in") from error
-        if folder is not None and not os.access(folder, os.W_OK):
+        if not os.access(path.parent, os.W_OK):
             raise ConfigError(found=f"no right to write {path}", wanted="a folder to write in")
 
 
@@ -135,12 +134,8 @@ def ledger_table(ledger: Ledger) -> Table:
 def _cells(totals: SourceTotals) -> list[str]:
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in totals["reasons"].items())
     numbers = (
-        totals["input"],
-        totals["trained"],
-        totals["replaced"],
-        totals["dropped"],
-        totals["pending"],
-        totals["truncated"],
+        *(totals["input"], totals["trained"], totals["replaced"]),
+        *(totals["dropped"], totals["pending"], totals["truncated"]),
     )
     return [*(f"{number:,}" for number in numbers), reasons]
 

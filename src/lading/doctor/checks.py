@@ -14,13 +14,13 @@ from typing import Any
 
 from lading.conversation.layout import MEDIA_COLUMNS, MESSAGE_COLUMNS
 from lading.doctor.kinds import Problem
-from lading.doctor.media import EXTENSIONS
+from lading.doctor.media import named_content
 from lading.doctor.reading import Read, shown
 from lading.fields import MediaKind
 from lading.media.content import HEAD, MEDIUM, content_of
 from lading.media.opening import files_of, name_of
 from lading.media.roots import lies_below
-from lading.records import MediaPart, Message, TextPart
+from lading.records import MediaPart, TextPart
 
 TAKE_TURNS = ("user", "assistant")
 """Roles that do not follow themselves. Several tools may answer one after the other."""
@@ -79,13 +79,11 @@ def emptiness(seen: Read) -> Iterator[Problem]:
     given = set()
     for place, message in enumerate(seen.conversation.messages, start=1):
         kind = kinds.get(message.role)
-        if kind is not None and kind not in given and _empty(message):
+        if kind is None or kind in given:
+            continue
+        if not any(isinstance(part, MediaPart) or part.text.strip() for part in message.parts):
             given.add(kind)
             yield Problem(kind, f"turn {place} is empty")
-
-
-def _empty(message: Message) -> bool:
-    return not any(isinstance(part, MediaPart) or part.text.strip() for part in message.parts)
 
 
 def unread(seen: Read) -> Iterator[Problem]:
@@ -114,15 +112,9 @@ def _kind_of_one(value: Any) -> MediaKind | None:
         value = value.get("bytes") or value.get("path")
     if isinstance(value, bytes):
         return MEDIUM.get(content_of(value[:HEAD]) or "")
-    return _kind_of_name(value)
-
-
-def _kind_of_name(name: Any) -> MediaKind | None:
-    if not isinstance(name, str) or len(name) > 1000 or "\n" in name or "://" in name[:16]:
+    if not isinstance(value, str) or len(value) > 1000 or "\n" in value or "://" in value[:16] or "." not in value:
         return None
-    _, dot, ending = name.rpartition(".")
-    content = EXTENSIONS.get(ending.lower()) if dot else None
-    return MEDIUM.get(content) if content is not None else None
+    return MEDIUM.get(named_content(value) or "")
 
 
 def _described(value: Any) -> str:
@@ -152,14 +144,10 @@ class Markers:
     """The markers of a chat template, as a search over texts."""
 
     def __init__(self, markers: Sequence[str]) -> None:
-        self.markers = tuple(markers)
         # The longest first, so that a marker is found whole.
         alternatives = "|".join(re.escape(marker) for marker in sorted(markers, key=len, reverse=True))
         self._pattern = re.compile(alternatives) if alternatives else None
         self._firsts = tuple({"<", "[", *(marker[0] for marker in markers if marker)})
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (Markers, (self.markers,))
 
     def possible(self, text: str) -> bool:
         """Whether a text has the first letter of any marker or media mark."""
@@ -174,37 +162,25 @@ class Markers:
 def words(seen: Read, markers: Markers) -> Iterator[Problem]:
     """Each kind once, with the first place where it stands."""
     kinds = set()
-    for place, text in _texts(seen):
-        for problem in _problems(place, text, markers):
+    for place, message in enumerate(seen.conversation.messages, start=1):
+        texts = (part.text for part in message.parts if isinstance(part, TextPart))
+        for problem in (problem for text in texts for problem in _text_problems(place, text, markers)):
             if problem.kind not in kinds:
                 kinds.add(problem.kind)
                 yield problem
 
 
-def _problems(place: int, text: str, markers: Markers) -> Iterator[Problem]:
+def _text_problems(place: int, text: str, markers: Markers) -> Iterator[Problem]:
     if control := _CONTROL.search(text):
         yield Problem("control_characters", f"U+{ord(control.group()):04X} in turn {place}")
-    # Plain looks first: most text is ASCII without brackets, and patterns are slow.
+    # Cheap tests first: most text is ASCII without brackets, and patterns are slow.
     if not text.isascii() and (garbled := _GARBLED.search(text)):
-        yield Problem("garbled_text", f"{_around(text, garbled)} in turn {place}")
-    if markers.possible(text):
-        yield from _marks(place, text, markers)
-
-
-def _marks(place: int, text: str, markers: Markers) -> Iterator[Problem]:
+        around = text[max(0, garbled.start() - 12) : garbled.end() + 12]
+        yield Problem("garbled_text", f"{shown(around)} in turn {place}")
+    if not markers.possible(text):
+        return
     marker = markers.found(text)
     if marker is not None:
         yield Problem("template_marker", f"{marker} in turn {place}")
     if (foreign := _FOREIGN.search(text)) and foreign.group() != marker:
         yield Problem("foreign_mark", f"{shown(foreign.group())} in turn {place}")
-
-
-def _texts(seen: Read) -> Iterator[tuple[int, str]]:
-    for place, message in enumerate(seen.conversation.messages, start=1):
-        for part in message.parts:
-            if isinstance(part, TextPart):
-                yield place, part.text
-
-
-def _around(text: str, match: re.Match[str]) -> str:
-    return shown(text[max(0, match.start() - 12) : match.end() + 12])

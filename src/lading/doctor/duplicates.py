@@ -21,7 +21,7 @@ from lading.records import Conversation, TextPart
 from lading.sources import Corpus
 
 EDGE = 4096
-"""Bytes at each end of a medium that are looked at. Two that agree there are compared in full."""
+"""Bytes at each end of a medium that the digest is made of. Two that agree there are compared in full."""
 SHOWN_FILES = np.dtype([("path", np.uint64), ("content", np.uint64), ("row", np.int64)])
 """A medium in a file: digests of its name and of what is in it, and the row that shows it."""
 Pairs = Iterator[tuple[int, Problem]]

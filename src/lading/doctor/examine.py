@@ -46,7 +46,8 @@ def examine(
     """Look at every row of a corpus and at every medium it names; neither is changed.
 
     With a `processor` (a folder, a hub id, `toy:NAME`, an object, or one that was read) what only it knows is checked
-    too, and with a `pack_size` the length; `deep` decodes every medium. `progress` hears how many rows were just done.
+    too, and with a `pack_size` the length; `deep` decodes every medium. `progress` is called with the number of rows
+    that were just done.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

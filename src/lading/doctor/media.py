@@ -49,7 +49,7 @@ EXTENSIONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
-    """What is known of a medium once it was looked at."""
+    """What is known of a medium once it was examined."""
 
     problems: tuple[Problem, ...] = ()
     size: Size | None = None
@@ -69,9 +69,10 @@ class Opened:
     deep: bool
 
     @property
-    def seems(self) -> str:
-        """A word about what the bytes look like, for messages."""
-        return f"; its first bytes look like {self.content}" if self.content else ""
+    def seems_cut(self) -> bool:
+        """Whether the end of the file seems to be missing. Only decoding knows; what seems whole is not decoded."""
+        check = _ENDS.get(self.content or "")
+        return check is not None and check(self.file, self.bytes)
 
 
 def examine_medium(part: MediaPart, *, deep: bool = False) -> Verdict:
@@ -107,19 +108,17 @@ def _stored(part: MediaPart, *, deep: bool) -> Verdict:
 
 
 def _checked(opened: Opened) -> tuple[Size | None, list[Problem]]:
+    medium, content = opened.part.kind, opened.content
     try:
         size = measure(opened.part)
     except SkipSample as skip:
         refusal = _refusal(opened.part, skip)
-        return None, [Problem(_cut_short(opened, refusal.kind), refusal.detail + opened.seems)]
-    return size, [*_CHECKS[opened.part.kind](opened, size), *_misnamed(opened)]
-
-
-def _cut_short(opened: Opened, kind: str) -> str:
-    """The name for what cannot be read: of a file that is what it should be, but has no end, this is the reason."""
-    fits = MEDIUM.get(opened.content or "") == opened.part.kind
-    cut = fits and kind == CORRUPT[opened.part.kind] and seems_cut(opened.content, opened.file, opened.bytes)
-    return CUT.get(opened.part.kind, kind) if cut else kind
+        kind = refusal.kind
+        # Of a file that is what it should be, but has no end, that is the reason why it cannot be read.
+        if kind == CORRUPT[medium] and MEDIUM.get(content or "") == medium and opened.seems_cut:
+            kind = CUT.get(medium, kind)
+        return None, [Problem(kind, refusal.detail + (f"; its first bytes look like {content}" if content else ""))]
+    return size, [*_CHECKS[medium](opened, size), *_misnamed(opened)]
 
 
 def _picture(opened: Opened, size: Size) -> Iterator[Problem]:
@@ -164,7 +163,7 @@ _CHECKS: Mapping[MediaKind, Callable[[Opened, Size], Iterator[Problem]]] = {
 
 def _decoded(opened: Opened, cut: str, decode: Callable[[], object]) -> Iterator[Problem]:
     """Decode what seems cut, to be sure; with `deep`, everything."""
-    suspect = seems_cut(opened.content, opened.file, opened.bytes)
+    suspect = opened.seems_cut
     if not (suspect or opened.deep):
         return
     try:
@@ -231,12 +230,6 @@ def named_content(name: str) -> str | None:
     ('jpeg', None)
     """
     return EXTENSIONS.get(name.rpartition(".")[2].lower())
-
-
-def seems_cut(content: str | None, file: BinaryIO, size: int) -> bool:
-    """Whether the end of a file seems to be missing. Only decoding knows; what seems whole here is not decoded."""
-    check = _ENDS.get(content or "")
-    return check is not None and check(file, size)
 
 
 def _jpeg_cut(file: BinaryIO, size: int) -> bool:

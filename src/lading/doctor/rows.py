@@ -114,7 +114,7 @@ class RowChecker:
         yield from words(seen, self._markers)
 
     def _medium(self, index: int, part: MediaPart) -> Verdict:
-        """The verdict on a medium: each file is looked at once."""
+        """The verdict on a medium: each file is examined once."""
         # A data URL is the picture itself: remembered names would be as large as all pictures.
         if not isinstance(part.reference, str) or part.reference.startswith(DATA_URL):
             return self._examined(index, part)

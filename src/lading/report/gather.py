@@ -23,7 +23,7 @@ from lading.records import (
     PackPlan,
     SampleKey,
 )
-from lading.report.media import Budget, medium_view, name_of
+from lading.report.media import Budget, medium_view, name_of, spread
 from lading.report.records import Gathered, MediumView, SampleView, TokensView, Turn
 
 if TYPE_CHECKING:
@@ -130,10 +130,11 @@ def choose(total: int, limit: int, *, marked: Sequence[int], plan: PackPlan) -> 
     if total <= limit:
         return list(range(total))
     chosen: set[int] = set()
-    _fill(chosen, _spread(sorted(marked), max(1, limit // 4)), limit)
+    known = sorted(marked)
+    _fill(chosen, (known[place] for place in spread(len(known), max(1, limit // 4))), limit)
     packs = (index for number in plan.order.ravel()[:limit].tolist() for index in plan.pack(number).tolist())
     _fill(chosen, packs, min(limit, len(chosen) + max(1, limit // 4)))
-    _fill(chosen, _spread(range(total), limit - len(chosen)), limit)
+    _fill(chosen, spread(total, limit - len(chosen)), limit)
     _fill(chosen, range(total), limit)  # where some of those were chosen already
     return sorted(chosen)
 
@@ -143,11 +144,6 @@ def _fill(chosen: set[int], more: Iterable[int], limit: int) -> None:
         if len(chosen) >= limit:
             return
         chosen.add(index)
-
-
-def _spread(values: Sequence[int], count: int) -> list[int]:
-    places = np.linspace(0, len(values) - 1, min(count, len(values))).round().astype(int)
-    return [values[place] for place in places.tolist()]
 
 
 def tokens_view(tokenised: TokenisedSample, three_way: ThreeWay | None) -> TokensView:

@@ -87,7 +87,7 @@ def render(title: str, data: Any, media: list[str]) -> str:
         title=title,
         style=_read("page.css"),
         script=script,
-        script_hash=_hash(script),
+        script_hash="sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         data=as_json(data),
         media=as_json(media),
     )
@@ -125,10 +125,6 @@ def _module(name: str, source: str) -> str:
 
 def _read(name: str) -> str:
     return (files("lading.report") / "page" / name).read_text(encoding="utf-8")
-
-
-def _hash(script: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def report_data(

@@ -99,7 +99,7 @@ def _video(part: MediaPart, footprint: Footprint | None, budget: Budget) -> Medi
 
     size = video.measure(part)
     used = footprint.frames if footprint is not None and footprint.frames else range(size.frames)
-    shown = [used[place] for place in _spread(len(used), FRAMES)]
+    shown = [used[place] for place in spread(len(used), FRAMES)]
     frames = video.decode(part, shown)
     pictures = tuple(_picture(Image.fromarray(frame), budget.side * 2 // 3) for frame in frames)
     sound = ""
@@ -118,7 +118,8 @@ def _audio(part: MediaPart, footprint: Footprint | None, budget: Budget) -> Medi
     return MediumView(kind="audio", name=name_of(part), facts=_facts(size, footprint) + heard, sound=sound)
 
 
-def _spread(total: int, most: int) -> list[int]:
+def spread(total: int, most: int) -> list[int]:
+    """At most so many places of `total`, evenly spread, the first and the last among them."""
     places: list[int] = np.linspace(0, total - 1, min(total, most)).round().astype(int).tolist()
     return places
 

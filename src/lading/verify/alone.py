@@ -32,7 +32,7 @@ from lading.samples import Samples
 
 TYPES = ("mm_token_type_ids", "token_type_ids")
 TEMPORAL_PATCH = 2
-"""Frames in a row of a clip's grid, for the processors that are told a clip's rate."""
+"""Frames in a row of a clip's grid, for the processors that take a clip's rate."""
 PROBE = "\ue000"
 """A character for private use: no template writes it, trims it or reads anything into it."""
 EDGE = 2

@@ -64,7 +64,7 @@ def places(batch: Batch) -> list[Place]:
 
 
 def compare_tokens(batch: Batch, place: Place, other: Alone) -> Iterator[Difference]:
-    """Tokens, and what the model is told each of them is."""
+    """Tokens, and the type of each, where the model takes types."""
     ids = place.of(batch.tensor("input_ids"))
     if ids.tolist() != other.ids.tolist():
         yield place.differs("tokens", _first_difference(ids.tolist(), other.ids.tolist()))
