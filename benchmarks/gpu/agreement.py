@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy, scaled_dot_product_attention
 from benchmarks.gpu.feeds import Source
 from benchmarks.gpu.measure import choose_attention
 from lading.attention import LANGUAGE
-from lading.attention.segments import Looking, attend
+from lading.attention.segments import AttentionOptions, attend
 from lading.packing import build_pack, collate_packs, collate_samples
 from lading.records import Batch, Encoded
 
@@ -27,15 +27,15 @@ def kernel_difference(device: str, dtype: torch.dtype) -> dict[str, float]:
     Against float32: beside each stands how far a dense mask in the same precision is off.
     """
     found = {}
-    for name, heads, keys, size, looking in (
-        ("language", 16, 2, 128, Looking()),
-        ("window", 16, 2, 128, Looking(window=100)),
-        ("vision", 16, 16, 80, Looking(causal=False)),
+    for name, heads, keys, size, options in (
+        ("language", 16, 2, 128, AttentionOptions()),
+        ("window", 16, 2, 128, AttentionOptions(window=100)),
+        ("vision", 16, 16, 80, AttentionOptions(causal=False)),
     ):
         tensors = [torch.randn(sum(_sizes(device)), count, size, device=device) for count in (heads, keys, keys)]
-        exact = _outcome(tensors, torch.float32, looking, dense=True)
-        ours = _outcome(tensors, dtype, looking, dense=False)
-        theirs = _outcome(tensors, dtype, looking, dense=True)
+        exact = _outcome(tensors, torch.float32, options, dense=True)
+        ours = _outcome(tensors, dtype, options, dense=False)
+        theirs = _outcome(tensors, dtype, options, dense=True)
         found[name] = _furthest(ours, exact)
         found[f"{name}, dense"] = _furthest(theirs, exact)
     return found
@@ -49,29 +49,29 @@ def _furthest(some: list[Tensor], exact: list[Tensor]) -> float:
     return max(float((one.float() - other).abs().max()) for one, other in zip(some, exact, strict=True))
 
 
-def _outcome(tensors: list[Tensor], dtype: torch.dtype, looking: Looking, *, dense: bool) -> list[Tensor]:
+def _outcome(tensors: list[Tensor], dtype: torch.dtype, options: AttentionOptions, *, dense: bool) -> list[Tensor]:
     """What is seen, and the gradients."""
     query, key, value = leaves = [tensor.to(dtype, copy=True).requires_grad_() for tensor in tensors]
     sizes = _sizes(query.device.type)
     boundaries = torch.tensor([0, *sizes], device=query.device).cumsum(0).to(torch.int32)
     if dense:
         laid = [tensor.transpose(0, 1)[None] for tensor in (query, key, value)]
-        mask = _dense_mask(boundaries, looking)
+        mask = _dense_mask(boundaries, options)
         seen = scaled_dot_product_attention(*laid, attn_mask=mask, enable_gqa=True)[0].transpose(0, 1)
     else:
-        seen = attend(query, key, value, boundaries=boundaries, longest=max(sizes), looking=looking)
+        seen = attend(query, key, value, boundaries=boundaries, longest=max(sizes), options=options)
     seen.float().square().sum().backward()
     return [seen.detach(), *(leaf.grad for leaf in leaves if leaf.grad is not None)]
 
 
-def _dense_mask(boundaries: Tensor, looking: Looking) -> Tensor:
+def _dense_mask(boundaries: Tensor, options: AttentionOptions) -> Tensor:
     places = torch.arange(int(boundaries[-1]), device=boundaries.device)
     document = torch.bucketize(places, boundaries[1:], right=True)
     back = places[:, None] - places[None, :]
     mask = document[:, None] == document[None, :]
-    if looking.causal:
+    if options.causal:
         mask &= back >= 0
-    return mask if looking.window is None else mask & (back < looking.window)
+    return mask if options.window is None else mask & (back < options.window)
 
 
 def loss_difference(model: Any, source: Source, *, documents: int) -> dict[str, float]:

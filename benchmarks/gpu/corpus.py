@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from lading.toy.texts import story
+from lading.toy.corpus import story
 
 TILES = {(1,): 15, (3,): 35, (4,): 5, (5,): 30, (5, 5): 10, (5, 5, 5): 5}
 """The pictures of a document, in tiles, and how often it has such."""

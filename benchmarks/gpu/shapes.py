@@ -72,9 +72,9 @@ def make_processor() -> Any:
     """The toy's processor and tokenizer with the real one's picture sizes: up to 1280 visual tokens."""
     from transformers.models.qwen2_vl.image_processing_qwen2_vl import Qwen2VLImageProcessor
 
-    from lading.toy import qwen2_5_vl
+    from lading.toy.qwen import qwen2_5_vl_processor
 
-    processor = qwen2_5_vl.make_processor()
+    processor = qwen2_5_vl_processor()
     processor.image_processor = Qwen2VLImageProcessor(size={"shortest_edge": 56 * 56, "longest_edge": 1280 * 28 * 28})
     return processor
 

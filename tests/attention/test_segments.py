@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from torch.nn.functional import scaled_dot_product_attention
 
 from lading.attention import segments
-from lading.attention.boundaries import boundaries_or_mask, find_boundaries
-from lading.attention.segments import Looking, attend, kernel_call
-from lading.attention.varlen import varlen_attention
+from lading.attention.segments import AttentionOptions, attend, kernel_call
+from lading.attention.varlen import boundaries_or_mask, find_boundaries, varlen_attention
 from lading.errors import ConfigError
 
 SIZES = st.lists(st.integers(1, 6), min_size=1, max_size=5)
@@ -30,8 +29,8 @@ def test_pieces_are_as_one_dense_mask_has_them(sizes: list[int], window: int | N
     total = sum(sizes)
     query = torch.randn(total, 4, 8, generator=random)
     key, value = (torch.randn(total, 4 // groups, width, generator=random) for width in (8, 6))
-    looking = Looking(causal=causal, window=window, scale=0.3)
-    seen = attend(query, key, value, boundaries=borders_of(sizes), longest=max(sizes), looking=looking)
+    options = AttentionOptions(causal=causal, window=window, scale=0.3)
+    seen = attend(query, key, value, boundaries=borders_of(sizes), longest=max(sizes), options=options)
     piece = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
     back = torch.arange(total)[:, None] - torch.arange(total)[None, :]
     mask = piece[:, None] == piece[None, :]
@@ -100,8 +99,8 @@ class Layer(torch.nn.Module):
 def test_a_window_holds_where_nothing_else_is_said() -> None:
     row = torch.randn(2, 1, 5, 8)
     seen, _ = varlen_attention(Layer(), row, row, row, None, sliding_window=2)
-    looking = Looking(window=2)
-    alone = attend(*[row[1].transpose(0, 1)] * 3, boundaries=torch.tensor([0, 5]), longest=5, looking=looking)
+    options = AttentionOptions(window=2)
+    alone = attend(*[row[1].transpose(0, 1)] * 3, boundaries=torch.tensor([0, 5]), longest=5, options=options)
     assert torch.allclose(seen[1], alone)
 
 
@@ -120,11 +119,11 @@ def test_the_kernel_is_asked_only_for_what_it_takes() -> None:
         pytest.skip("this torch has no varlen_attn")
     known = inspect.signature(kernel).parameters
     query, key = torch.randn(3, 4, 16), torch.randn(3, 2, 16)
-    (queries, keys, values), options = kernel_call(query, key, key[..., :8], Looking(window=5, scale=0.5))
+    (queries, keys, values), options = kernel_call(query, key, key[..., :8], AttentionOptions(window=5, scale=0.5))
     assert set(options) <= set(known)
     assert options.get("window_size") == (4, 0)
-    assert kernel_call(query, key, key, Looking())[1].get("window_size") == (-1, 0)
-    assert kernel_call(query, key, key, Looking(causal=False))[1].get("window_size") == (-1, -1)
+    assert kernel_call(query, key, key, AttentionOptions())[1].get("window_size") == (-1, 0)
+    assert kernel_call(query, key, key, AttentionOptions(causal=False))[1].get("window_size") == (-1, -1)
     assert options.get("scale") == 0.5
     assert values.shape == (3, keys.shape[1], 16)
     assert torch.equal(queries, query)
@@ -135,7 +134,7 @@ def test_an_older_kernel_gets_the_same_by_other_means(monkeypatch: pytest.Monkey
     """torch 2.10 took `is_causal` alone: the scale goes into the queries, and the heads are written out."""
     monkeypatch.setattr(segments, "_options", lambda: frozenset({"is_causal"}))
     query, key = torch.randn(3, 4, 16), torch.randn(3, 2, 16)
-    (queries, keys, values), options = kernel_call(query, key, key, Looking(scale=0.5))
+    (queries, keys, values), options = kernel_call(query, key, key, AttentionOptions(scale=0.5))
     assert options == {"is_causal": True}
     assert torch.allclose(queries, query * 2.0)
     assert torch.equal(keys[:, 1], key[:, 0])

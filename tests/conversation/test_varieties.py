@@ -15,7 +15,7 @@ from lading.conversation import Layout, read_conversation, recognise
 from lading.errors import SkipSample
 from lading.loader import Loader
 from lading.records import Conversation, ImageSize, MediaPart, Row, SampleKey, TextPart
-from lading.toy.drawing import draw_clip
+from lading.toy.corpus import draw_clip
 
 ANSWER = {"from": "gpt", "value": "Yes."}
 REPLY = {"role": "assistant", "content": "Yes."}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from lading.toy.drawing import draw_clip
+from lading.toy.corpus import draw_clip
 
 Line = bytes
 SUFFIXES = ("png", "jpg", "webp", "bmp", "gif")

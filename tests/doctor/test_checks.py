@@ -14,11 +14,11 @@ from PIL import Image
 from lading import toy
 from lading.conversation import Layout
 from lading.doctor import KINDS, examine
-from lading.doctor.checks.media import examine_medium
-from lading.doctor.checks.words import WELL_KNOWN, Markers, words
+from lading.doctor.checks import WELL_KNOWN, Markers, words
+from lading.doctor.media import examine_medium
 from lading.doctor.reading import Read
 from lading.records import Conversation, MediaPart, Message, SampleKey, TextPart
-from lading.toy.drawing import draw_clip
+from lading.toy.corpus import draw_clip
 from tests.doctor.planted import line, noise, picture_bytes, talk, turn, write_clean_corpus, write_sound
 from tests.support.shared import ROOT
 

@@ -12,8 +12,8 @@ import pytest
 from lading import toy
 from lading.doctor import KINDS, examine
 from lading.doctor.findings import Findings
-from lading.doctor.look import Look
 from lading.doctor.opening import open_for_examination
+from lading.doctor.rows import RowChecker
 from lading.errors import ConfigError, CorpusError
 from lading.loader import ProcessorFacts, read_processor
 from lading.sources import open_corpus
@@ -91,12 +91,12 @@ def test_without_a_processor_what_needs_none_is_found(planted: tuple[Path, dict[
 def test_other_processes_find_the_same(planted: tuple[Path, dict[str, str]]) -> None:
     examined = open_for_examination(planted[0])
     rows = examined.rows
-    look = Look(rows, examined.layouts, None)
+    look = RowChecker(rows, examined.layouts, None)
     chunks = [range(start, min(len(rows), start + 8)) for start in range(0, len(rows), 8)]
     with ProcessPool(look, workers=3) as pool:
         together = list(pool.map(chunks, len(chunks)))
         assert len(pool.processes()) == 3
-    for one, other in zip(together, map(Look(rows, examined.layouts, None), chunks), strict=True):
+    for one, other in zip(together, map(RowChecker(rows, examined.layouts, None), chunks), strict=True):
         assert (one.rows, one.problems, one.shown) == (other.rows, other.problems, other.shown)
         assert one.samples.tolist() == other.samples.tolist()
         assert one.media.tolist() == other.media.tolist()

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-import lading.doctor.look as look_module
+import lading.doctor.rows as rows_module
 from lading.doctor import examine, open_for_examination, write_clean
-from lading.doctor.checks.media import Verdict, examine_medium
 from lading.doctor.clean import check_copy
-from lading.doctor.look import Look
+from lading.doctor.media import Verdict, examine_medium
+from lading.doctor.rows import RowChecker
 from lading.errors import CorpusError
 from lading.records import MediaPart
 from lading.samples.layouts import source_layouts
@@ -215,8 +215,8 @@ def test_a_medium_in_a_row_is_looked_at_once_and_forgotten(tmp_path: Path, monke
         seen.append(part)
         return examine_medium(part, deep=deep)
 
-    monkeypatch.setattr(look_module, "examine_medium", counted)
-    look = Look(examined.rows, examined.layouts, None)
+    monkeypatch.setattr(rows_module, "examine_medium", counted)
+    look = RowChecker(examined.rows, examined.layouts, None)
     looked = look(range(1))
     assert (looked.shown, looked.problems, len(seen)) == (1, [], 1)
     assert not look._known

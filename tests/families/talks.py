@@ -15,7 +15,7 @@ from PIL import Image
 from lading.encode import Encoder
 from lading.loader import ProcessorFacts
 from lading.records import Conversation, MediaPart, Message, SampleKey, TextPart
-from lading.toy.drawing import draw_clip
+from lading.toy.corpus import draw_clip
 from lading.verify.alone import own_inputs
 
 

@@ -16,8 +16,7 @@ from lading.packing import build_pack
 from lading.records import Conversation, Encoded, MediaPart, Message, TextPart
 from lading.sources import Corpus
 from lading.tensors import clip, join, split
-from lading.verify.alone import chat_template
-from lading.verify.labels import labels_alone
+from lading.verify.alone import chat_template, labels_alone
 from tests.families.talks import clip_bytes, make_talk, own_output, picture, sound_bytes
 from tests.families.targets import TARGETS, facts_of
 

@@ -16,7 +16,7 @@ from lading.loader import Samples
 from lading.packing import build_pack, collate_packs, collate_samples
 from lading.records import Dropped, Encoded
 from lading.sources import open_corpus
-from lading.verify.models import loud
+from lading.verify.model import with_large_weights
 from tests.support.alone import loss_alone, losses_packed
 
 TOLERANCE = 1e-5
@@ -56,7 +56,7 @@ def _encoded(samples: Samples) -> list[Encoded]:
 def test_loss_per_document(meta: Path, name: str, attention: Attention, implementation: str) -> None:
     samples = _samples(meta, name)
     facts = samples.facts
-    model = loud(toy.model(name))
+    model = with_large_weights(toy.model(name))
     if name == "phi4_mm":  # under sdpa its vision tower is causal for pictures without padding: the model's own effect
         model.set_attn_implementation({"": implementation, "vision_config": "eager"})
     else:
@@ -125,7 +125,7 @@ def _own_masks(model: Any, sample: Encoded, processor: Any) -> dict[str, torch.T
 
 def test_the_models_own_loss_is_the_mean_over_all_trained_tokens(samples: Samples) -> None:
     facts = samples.facts
-    model = loud(toy.model("qwen2_5_vl"))
+    model = with_large_weights(toy.model("qwen2_5_vl"))
     encoded = _encoded(samples)
     pack = build_pack(encoded, fields=facts.family.table, three_way=facts.three_way)
     batch = collate_packs([pack], fields=facts.family.table, pad_token=facts.pad_token)
@@ -139,7 +139,7 @@ def test_the_models_own_loss_is_the_mean_over_all_trained_tokens(samples: Sample
 
 def test_padded_batches_agree_too(samples: Samples) -> None:
     facts = samples.facts
-    model = loud(toy.model("qwen2_5_vl"))
+    model = with_large_weights(toy.model("qwen2_5_vl"))
     encoded = _encoded(samples)[:5]
     singles = [build_pack([sample], fields=facts.family.table, three_way=facts.three_way) for sample in encoded]
     batch = collate_samples(singles, fields=facts.family.table, pad_token=facts.pad_token)
@@ -152,7 +152,7 @@ class TestTheCheckCanFail:
 
     def _worst(self, samples: Samples, fault: str) -> float:
         facts = samples.facts
-        model = loud(toy.model("qwen2_5_vl"))
+        model = with_large_weights(toy.model("qwen2_5_vl"))
         encoded = _encoded(samples)
         pack = build_pack(encoded, fields=facts.family.table, three_way=facts.three_way)
         batch = collate_packs([pack], fields=facts.family.table, pad_token=facts.pad_token, attention="mask")
@@ -184,7 +184,7 @@ def test_a_placeholder_changes_no_loss(name: str, meta: Path) -> None:
     from lading import Loader
 
     talks = meta.parent / "talks.jsonl"
-    model = loud(toy.model(name))
+    model = with_large_weights(toy.model(name))
     plain = Loader(talks, f"toy:{name}", pack_size=256)
     room = 1024 - Loader(talks, f"toy:{name}", pack_size=1024, placeholder_media=True).plan.pack_size
     shown = Loader(talks, f"toy:{name}", pack_size=256 + room, placeholder_media=True)  # the same packs, and room

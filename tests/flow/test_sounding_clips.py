@@ -21,7 +21,7 @@ from lading.media import video
 from lading.media.geometry.sounds import interleave
 from lading.packing import build_pack, collate_packs
 from lading.records import Encoded, MediaPart
-from lading.toy.drawing import draw_clip
+from lading.toy.corpus import draw_clip
 from lading.vlm.collate_fns import _talks, qwen3_omni_collate_fn
 from tests.support.alone import loss_alone, losses_packed
 from tests.support.shared import real_processor

@@ -18,7 +18,7 @@ from lading.media import audio, image, video
 from lading.media.content import content_of
 from lading.media.opening import CODECS, PICTURES
 from lading.records import ImageSize, MediaPart
-from lading.toy.drawing import draw_clip, draw_picture
+from lading.toy.corpus import draw_clip, draw_picture
 
 EPS = b"""%!PS-Adobe-3.0 EPSF-3.0
 %%BoundingBox: 0 0 20 20

@@ -12,7 +12,7 @@ from lading import media
 from lading.errors import SkipSample
 from lading.media import audio, image, video
 from lading.records import AudioSize, ImageSize, MediaPart, VideoSize
-from lading.toy.drawing import draw_clip, draw_picture
+from lading.toy.corpus import draw_clip, draw_picture
 
 
 def picture(reference: object) -> MediaPart:

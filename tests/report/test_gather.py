@@ -11,8 +11,8 @@ from rich.console import Console
 from lading import Loader, report, toy
 from lading.packing.pack import document_positions
 from lading.records import Encoded
-from lading.report.choose import choose
-from lading.report.data import PLACES, report_data
+from lading.report.gather import choose
+from lading.report.html import PLACES, report_data
 from lading.report.media import Budget
 from lading.report.records import MediumView
 

@@ -12,9 +12,9 @@ from lading.errors import Reason
 from lading.ledger import Ledger
 from lading.plan import make_plan, plan_stats
 from lading.records import Dropped, Finding, SampleKey
-from lading.report.findings import GROUPS, NAMED, SAME, by_sample, grouped
+from lading.report.findings import GROUPS, NAMED, SAME_FAULT, by_sample, grouped
 from lading.report.html import MODULES
-from lading.report.packs import pack_data
+from lading.report.plan import pack_data
 from tests.plan.test_plan import table
 from tests.support.shared import ROOT
 
@@ -178,8 +178,8 @@ def test_what_the_doctor_calls_otherwise_is_not_told_twice(tmp_path: Path) -> No
 
 
 def test_every_kind_that_is_the_same_exists() -> None:
-    assert {kind for kinds in SAME.values() for kind in kinds} <= set(KINDS)
-    assert set(SAME) <= {*map(str, Reason), "truncated"}
+    assert {kind for kinds in SAME_FAULT.values() for kind in kinds} <= set(KINDS)
+    assert set(SAME_FAULT) <= {*map(str, Reason), "truncated"}
 
 
 def test_no_text_can_leave_its_place(tmp_path: Path) -> None:

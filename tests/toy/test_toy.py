@@ -7,6 +7,10 @@ from lading import families, toy
 from lading.errors import UnknownName
 
 
+def test_every_family_of_our_own_has_a_toy() -> None:
+    assert toy.recipes() == families.BUILT_IN
+
+
 @pytest.mark.parametrize("name", toy.recipes())
 def test_a_toy_is_of_the_familys_own_classes(name: str) -> None:
     family = families.find(name)

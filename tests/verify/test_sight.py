@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.verify.sight import groups
+from lading.verify.compare import groups
 
 
 @given(st.integers(0, 70))

@@ -595,7 +595,7 @@ def test_samples_that_do_not_fit_together_are_named() -> None:
 @pytest.mark.parametrize("name", FAMILIES)
 def test_media_of_every_family_reach_their_microbatch(name: str, tmp_path: Path) -> None:
     """Uneven pictures, and clips where the family takes them: each microbatch gets what its own samples have alone."""
-    from lading.toy.drawing import draw_clip
+    from lading.toy.corpus import draw_clip
     from lading.vlm.pp_media import VLM_PP_MEDIA_KEY, prepare_vlm_media_for_pp
 
     own = processor(name)

@@ -21,7 +21,7 @@ from lading.errors import ConfigError, Reason, SkipSample
 from lading.media import measure, video
 from lading.records import Dropped, MediaPart, SampleKey
 from lading.samples.skip import SkipPolicy, WorkerWatch
-from lading.toy.drawing import draw_clip
+from lading.toy.corpus import draw_clip
 from lading.workers.pool import ProcessPool
 from lading.workers.prefetch import MOST_DEATHS
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import platform
 import sys
 from collections.abc import Mapping
 from importlib import import_module
@@ -11,10 +12,9 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from lading.cli import clock
-from lading.cli.show import errors
+from lading import __version__
+from lading.cli.show import begin, errors
 from lading.cli.speech import Quiet, Verbose, speak
-from lading.cli.versions import print_versions
 from lading.errors import LadingError, misspelt
 
 COMMANDS: Mapping[str, str] = {
@@ -27,7 +27,8 @@ COMMANDS: Mapping[str, str] = {
     "families": "List the model families.",
 }
 """What each command does, as its own docstring says: the list of commands is shown without importing any."""
-
+PACKAGES = ("torch", "transformers")
+"""Packages that decide what comes out. They are not loaded for it."""
 
 USAGE_ERROR: Any = typer.BadParameter.__base__
 """What the command line's own errors have in common."""
@@ -78,6 +79,22 @@ app = typer.Typer(
 )
 
 
+def print_versions(wanted: bool) -> None:
+    """Print the versions, one a line, and end the command."""
+    if not wanted:
+        return
+    from importlib.metadata import PackageNotFoundError, version
+
+    typer.echo(f"lading {__version__}")
+    typer.echo(f"python {platform.python_version()}")
+    for package in PACKAGES:
+        try:
+            typer.echo(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            typer.echo(f"{package} is not installed")
+    raise typer.Exit()
+
+
 @app.callback()
 def lading(
     context: typer.Context,
@@ -94,7 +111,7 @@ def lading(
     ] = False,
 ) -> None:
     """What stands before the command's name holds too: `lading -v plan …`."""
-    clock.begin(context.obj)
+    begin(context.obj)
     if not (verbose or quiet):
         speak(context, 0)
 
@@ -108,15 +125,15 @@ def main(began: float | None = None) -> None:
     try:
         app(obj=began)
     except LadingError as error:
-        _say(type(error).__name__, str(error))
+        _fail(type(error).__name__, str(error))
     except OSError as error:
         # A full disk, a file that was taken away: nothing that a stack trace of ours would explain.
         if error.strerror is None:
             raise
-        _say(type(error).__name__, error.strerror + (f": {error.filename}" if error.filename else ""))
+        _fail(type(error).__name__, error.strerror + (f": {error.filename}" if error.filename else ""))
 
 
-def _say(kind: str, what: str) -> NoReturn:
+def _fail(kind: str, message: str) -> NoReturn:
     errors.print(f"[bold red]error[/] ({kind}): ", end="")
-    errors.print(what, markup=False, highlight=False)
+    errors.print(message, markup=False, highlight=False)
     sys.exit(2)

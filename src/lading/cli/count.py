@@ -12,20 +12,8 @@ import typer
 from rich.table import Table
 
 from lading.addresses import refuse_writing_to_address
-from lading.cli.clock import took
-from lading.cli.data import (
-    DatasetNames,
-    FormatName,
-    MediaFolder,
-    MediaRoots,
-    Meta,
-    Processor,
-    TokenizerName,
-    formats,
-    opened,
-    print_formats,
-)
-from lading.cli.show import check_writable, console, print_json, remark
+from lading.cli import options
+from lading.cli.show import check_writable, console, print_json, print_note, took
 from lading.cli.speech import Quiet, Verbose
 from lading.errors import ConfigError
 from lading.progress import task
@@ -39,25 +27,25 @@ SHOWN = 5
 
 
 def count(
-    meta: Meta,
-    processor: Processor,
+    meta: options.Meta,
+    processor: options.Processor,
     out: Annotated[
         Path | None, typer.Option(help="Keep lengths in this folder, not beside the data.", file_okay=False)
     ] = None,
     workers: Annotated[int, typer.Option(help="Processes that count; 0 or 1: this one alone.", min=0)] = 0,
-    family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
-    tokenizer: TokenizerName = "auto",
-    format_name: FormatName = None,
-    media_dir: MediaFolder = None,
-    media_roots: MediaRoots = None,
-    dataset: DatasetNames = None,
+    family: options.FamilyName = None,
+    tokenizer: options.TokenizerName = "auto",
+    format_name: options.FormatName = None,
+    media_dir: options.MediaFolder = None,
+    media_roots: options.MediaRoots = None,
+    dataset: options.DatasetNames = None,
     again: Annotated[bool, typer.Option("--again", help="Count everything, whatever was kept.")] = False,
     annotate: Annotated[
         Path | None,
         typer.Option(help="Write a copy of the corpus with the counts in its rows to this folder.", file_okay=False),
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad sample.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    strict: options.Strict = False,
+    as_json: options.AsJson = False,
     verbose: Verbose = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -76,29 +64,31 @@ def count(
     refuse_writing_to_address(out or ".")
     check_writable(annotate / "rows" if annotate is not None else None)
     encoder = Encoder.of(processor, family, tokenizer=tokenizer)
-    corpus = opened(meta, format_name, media_dir, media_roots, dataset)
+    corpus = options.opened(meta, format_name, media_dir, media_roots, dataset)
     samples = Samples(
         corpus=corpus,
         encoder=encoder,
         policy=SkipPolicy(strict=strict, decode_seconds=DECODE_SECONDS),
     )
     if not as_json:
-        print_formats(corpus, samples.layouts)
+        options.print_formats(corpus, samples.layouts)
     started = time.monotonic()
     counted = Counting(samples=samples, workers=workers, cache=out or True, again=again).run()
     seconds = time.monotonic() - started
     copy = write_annotated(samples, counted.table, annotate) if annotate is not None else None
-    said = {**_summary(counted, seconds), **({"annotated": str(copy)} if copy else {})}
+    summary = {**_summary(counted, seconds), **({"annotated": str(copy)} if copy else {})}
     if as_json:
-        print_json({"family": samples.facts.family.name, "formats": formats(corpus, samples.layouts), **said})
+        print_json(
+            {"family": samples.facts.family.name, "formats": options.formats(corpus, samples.layouts), **summary}
+        )
         return
     dropped = counted.table.dropped
     for entry in dropped[:SHOWN]:
-        remark(f"dropped {entry.key.where}: {entry.detail}")
+        print_note(f"dropped {entry.key.where}: {entry.detail}")
     if len(dropped) > SHOWN:
-        remark(f"… and {len(dropped) - SHOWN:,} more; lading plan --ledger FILE names them all")
-    console.print(_table(said))
-    for line in _remarks(said):
+        print_note(f"… and {len(dropped) - SHOWN:,} more; lading plan --ledger FILE names them all")
+    console.print(_table(summary))
+    for line in _summary_lines(summary):
         console.print(line, style="dim", markup=False, soft_wrap=True)
 
 
@@ -125,30 +115,30 @@ def _totals(table: LengthTable, own: Any) -> dict[str, int]:
     }
 
 
-def _table(said: dict[str, Any]) -> Table:
+def _table(summary: dict[str, Any]) -> Table:
     table = Table(title="Lengths", title_justify="left", title_style="bold", header_style="dim")
     for name in ("source", "samples", "tokens", "trained on", "of media", "dropped", "counted", "kept"):
         table.add_column(name, justify="left" if name == "source" else "right")
-    for source, own in said["sources"].items():
+    for source, own in summary["sources"].items():
         table.add_row(source, *_cells(own))
     table.add_section()
-    table.add_row("all", *_cells(said["total"]), style="bold")
+    table.add_row("all", *_cells(summary["total"]), style="bold")
     return table
 
 
-def _remarks(said: dict[str, Any]) -> list[str]:
+def _summary_lines(summary: dict[str, Any]) -> list[str]:
     """Lines below the table: not of it, since paths are longer than it is wide."""
-    total = said["total"]
+    total = summary["total"]
     shown = {"images": "images", "videos": "clips", "frames": "frames of clips", "audios": "sounds"}
     media = ", ".join(f"{total[name]:,} {word}" for name, word in shown.items() if total[name])
-    rate = f"{said['samples_per_second']:,.0f} samples counted a second, in {said['seconds']:.1f} s"
-    folders = sorted({str(Path(own["folder"]).parent) for own in said["sources"].values() if own["folder"]})
+    rate = f"{summary['samples_per_second']:,.0f} samples counted a second, in {summary['seconds']:.1f} s"
+    folders = sorted({str(Path(own["folder"]).parent) for own in summary["sources"].values() if own["folder"]})
     lines = [
         *([media] if media else []),
         f"{rate}; took {took():.1f} s",
         f"kept in {', '.join(folders) or 'no folder'}",
     ]
-    return [*lines, f"rows with their counts: {said['annotated']}"] if "annotated" in said else lines
+    return [*lines, f"rows with their counts: {summary['annotated']}"] if "annotated" in summary else lines
 
 
 def _cells(own: dict[str, int]) -> list[str]:

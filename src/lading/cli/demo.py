@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from lading.cli.clock import took
-from lading.cli.show import check_writable, console, ledger_table, plan_table, print_json, two_columns
+from lading.cli import options
+from lading.cli.show import check_writable, console, ledger_table, plan_table, print_json, took, two_columns
 from lading.cli.speech import Quiet, Verbose
 from lading.progress import task
 
@@ -26,7 +26,7 @@ def demo(
     samples: Annotated[int, typer.Option(help="Conversations to make.", min=10)] = 160,
     pack_size: Annotated[int, typer.Option(help="Tokens in a pack.", min=64)] = 512,
     epochs: Annotated[int, typer.Option(help="Times to go over the corpus.", min=1)] = 3,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: options.AsJson = False,
     verbose: Verbose = 0,
     quiet: Quiet = False,
 ) -> None:

@@ -11,19 +11,8 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from lading.cli.clock import took
-from lading.cli.cores import own_cores
-from lading.cli.data import (
-    DatasetNames,
-    FormatName,
-    MediaFolder,
-    MediaRoots,
-    Meta,
-    checked_processor,
-    formats,
-    print_formats,
-)
-from lading.cli.show import check_writable, console, print_json, two_columns
+from lading.cli import options
+from lading.cli.show import check_writable, console, print_json, took, two_columns
 from lading.cli.speech import Quiet, Verbose
 from lading.progress import task
 from lading.records import Severity
@@ -38,19 +27,20 @@ SHOWN = 3
 
 
 def doctor(
-    meta: Meta,
+    meta: options.Meta,
     processor: Annotated[
         str | None,
         typer.Option(
-            help="A processor folder, a hub id, or toy:NAME: check tokens and labels, too.", callback=checked_processor
+            help="A processor folder, a hub id, or toy:NAME: check tokens and labels, too.",
+            callback=options.checked_processor,
         ),
     ] = None,
     pack_size: Annotated[int | None, typer.Option(help="Tokens in a pack: find what is longer.", min=1)] = None,
-    family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
-    format_name: FormatName = None,
-    media_dir: MediaFolder = None,
-    media_roots: MediaRoots = None,
-    dataset: DatasetNames = None,
+    family: options.FamilyName = None,
+    format_name: options.FormatName = None,
+    media_dir: options.MediaFolder = None,
+    media_roots: options.MediaRoots = None,
+    dataset: options.DatasetNames = None,
     deep: Annotated[bool, typer.Option("--deep", help="Decode every picture, clip and sound.")] = False,
     workers: Annotated[
         int | None,
@@ -61,7 +51,7 @@ def doctor(
         Path | None,
         typer.Option(help="Write a copy without the bad rows, and the list of these, to this folder.", file_okay=False),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: options.AsJson = False,
     verbose: Verbose = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -78,7 +68,7 @@ def doctor(
         check_copy(examined, fix)
         check_writable(fix)
     if not as_json:
-        print_formats(examined.corpus, examined.layouts)
+        options.print_formats(examined.corpus, examined.layouts)
     with task("looking", len(examined)) as progress:
         found = examine(
             examined,
@@ -86,7 +76,7 @@ def doctor(
             family=family,
             pack_size=pack_size,
             deep=deep,
-            workers=own_cores() if workers is None else workers,
+            workers=options.own_cores() if workers is None else workers,
             progress=progress,
         )
     copy = None
@@ -94,19 +84,23 @@ def doctor(
         copy = write_clean(found, fix, strict=strict) if fix is not None else None
     finally:
         # What was found is shown though no copy can be written.
-        _tell(found, copy, as_json=as_json)
+        _print(found, copy, as_json=as_json)
     if found.fails(strict=strict):
         raise typer.Exit(1)
 
 
-def _tell(found: Findings, copy: Cleaned | None, *, as_json: bool) -> None:
+def _print(found: Findings, copy: Cleaned | None, *, as_json: bool) -> None:
     if not as_json:
         _print_kinds(found)
         console.print(_summary(found, copy))
         return
     fixed = {name: str(value) for name, value in asdict(copy).items()} if copy is not None else None
     examined = found.examined
-    shown: dict[str, Any] = {"formats": formats(examined.corpus, examined.layouts), **found.to_dict(), "fixed": fixed}
+    shown: dict[str, Any] = {
+        "formats": options.formats(examined.corpus, examined.layouts),
+        **found.to_dict(),
+        "fixed": fixed,
+    }
     print_json(shown)
 
 
@@ -130,10 +124,10 @@ def _print_kinds(found: Findings) -> None:
 def _summary(found: Findings, copy: Cleaned | None) -> Table:
     table = two_columns("Doctor")
     numbers = {name: found.count(name) for name in COLOURS}
-    said = ", ".join(
+    severities = ", ".join(
         f"{count:,} {name}{'' if count == 1 else 's'}" for name, count in numbers.items() if count or name != "notice"
     )
-    table.add_row("found", f"[bold]{said}[/]")
+    table.add_row("found", f"[bold]{severities}[/]")
     table.add_row("looked at", f"{found.samples:,} samples, {found.media:,} media")
     if found.processor is None:
         table.add_row("not looked at", "tokens, labels and lengths: they need --processor")

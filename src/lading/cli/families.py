@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
 from rich.table import Table
 
+from lading.cli import options
 from lading.cli.show import console, print_json
 from lading.cli.speech import Quiet, Verbose
 
 
 def families(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: options.AsJson = False,
     verbose: Verbose = 0,
     quiet: Quiet = False,
 ) -> None:

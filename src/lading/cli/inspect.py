@@ -9,20 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lading.cli.clock import took
-from lading.cli.cores import own_cores
-from lading.cli.data import (
-    DatasetNames,
-    FormatName,
-    MediaFolder,
-    MediaRoots,
-    Meta,
-    Processor,
-    TokenizerName,
-    opened,
-)
-from lading.cli.planned import Algorithm, Epoch, PackSize, PlaceholderMedia, Placing, Seed, TooLong, WorldSize, counted
-from lading.cli.show import check_writable, console, plan_table, print_json, say_nothing_is_left
+from lading.cli import options
+from lading.cli.show import check_writable, console, plan_table, print_json, print_nothing_to_train_on, took
 from lading.cli.speech import Quiet, Verbose
 from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
 from lading.progress import task
@@ -40,31 +28,31 @@ PRINTED = 3
 
 
 def inspect(
-    meta: Meta,
-    processor: Processor,
-    pack_size: PackSize = 4096,
+    meta: options.Meta,
+    processor: options.Processor,
+    pack_size: options.PackSize = 4096,
     samples: Annotated[
         int | None, typer.Option(help="Samples to show, dropped ones among them (200; 3 in the terminal).", min=1)
     ] = None,
-    world_size: WorldSize = 1,
-    seed: Seed = 0,
-    epoch: Epoch = 0,
-    algorithm: Algorithm = DEFAULT_ALGORITHM,
-    placing: Placing = DEFAULT_PLACING,
+    world_size: options.WorldSize = 1,
+    seed: options.Seed = 0,
+    epoch: options.Epoch = 0,
+    algorithm: options.Algorithm = DEFAULT_ALGORITHM,
+    placing: options.Placing = DEFAULT_PLACING,
     out: Annotated[Path | None, typer.Option(help="Write the page to this file (report.html).", dir_okay=False)] = None,
     terminal: Annotated[bool, typer.Option("--terminal", help="Print the tokens in colour; no page.")] = False,
-    too_long: TooLong = "drop",
-    placeholder_media: PlaceholderMedia = False,
+    too_long: options.TooLong = "drop",
+    placeholder_media: options.PlaceholderMedia = False,
     examined: Annotated[
         bool, typer.Option("--doctor", help="Examine the whole corpus, too, and show what was found in each sample.")
     ] = False,
-    family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
-    tokenizer: TokenizerName = "auto",
-    format_name: FormatName = None,
-    media_dir: MediaFolder = None,
-    media_roots: MediaRoots = None,
-    dataset: DatasetNames = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    family: options.FamilyName = None,
+    tokenizer: options.TokenizerName = "auto",
+    format_name: options.FormatName = None,
+    media_dir: options.MediaFolder = None,
+    media_roots: options.MediaRoots = None,
+    dataset: options.DatasetNames = None,
+    as_json: options.AsJson = False,
     verbose: Verbose = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -86,27 +74,29 @@ def inspect(
         placeholder_media=placeholder_media,
         tokenizer=tokenizer,
     )
-    corpus = opened(meta, format_name, media_dir, media_roots, dataset)
-    planning = counted(corpus, processor, family, config, as_json=as_json)
+    corpus = options.opened(meta, format_name, media_dir, media_roots, dataset)
+    planning = options.counted(corpus, processor, family, config, as_json=as_json)
     limit = samples or (PRINTED if terminal and not out else report.LIMIT)
-    look = _look(meta, planning, config, limit=limit, examined=examined)
-    size = look.write(page, title=f"lading · {meta.name}") if page is not None else 0
+    inspection = _inspect(meta, planning, config, limit=limit, examined=examined)
+    size = inspection.write(page, title=f"lading · {meta.name}") if page is not None else 0
     seconds = took()
     if as_json:
-        print_json({**look.summary(), "out": page and str(page), "bytes": size, "seconds": seconds})
+        print_json({**inspection.summary(), "out": page and str(page), "bytes": size, "seconds": seconds})
     else:
-        look.print(terminal=terminal)
+        inspection.print(terminal=terminal)
         if page is not None:
-            said = f"Written to {page}: {len(look.shown.samples):,} samples, {size / 1e6:.1f} MB, {seconds:.1f} s."
-            console.print(said, style="dim", markup=False)
-    if not look.stats.packs:
-        say_nothing_is_left()
+            line = (
+                f"Written to {page}: {len(inspection.shown.samples):,} samples, {size / 1e6:.1f} MB, {seconds:.1f} s."
+            )
+            console.print(line, style="dim", markup=False)
+    if not inspection.stats.packs:
+        print_nothing_to_train_on()
         raise typer.Exit(1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Look:
-    """What was seen of a corpus."""
+class _Inspection:
+    """What is shown of a corpus."""
 
     shown: Gathered
     stats: PlanStats
@@ -135,7 +125,7 @@ class _Look:
             console.print(f"The doctor found {kinds or 'nothing'}.", style="yellow" if kinds else "green")
 
 
-def _look(meta: Path, planning: Planning, config: LoaderConfig, *, limit: int, examined: bool) -> _Look:
+def _inspect(meta: Path, planning: Planning, config: LoaderConfig, *, limit: int, examined: bool) -> _Inspection:
     from lading import report
     from lading.loader.epoch import open_ledger
     from lading.plan import plan_stats
@@ -147,17 +137,22 @@ def _look(meta: Path, planning: Planning, config: LoaderConfig, *, limit: int, e
     tables: dict[str, Any] = {"lengths": lengths, "plan": plan, "ledger": ledger, "findings": findings}
     with task("looking", min(limit, len(lengths))) as progress:
         shown = report.gather(planning.samples, **tables, limit=limit, progress=progress)
-    return _Look(shown=shown, stats=plan_stats(plan, lengths), tables=tables, found=found)
+    return _Inspection(shown=shown, stats=plan_stats(plan, lengths), tables=tables, found=found)
 
 
 def _examine(meta: Path, planning: Planning, config: LoaderConfig) -> Findings:
     from lading.doctor import examine
     from lading.doctor.opening import examined_corpus
 
-    opened = examined_corpus(meta, planning.samples.corpus, planning.samples.layouts)
-    with task("examining", len(opened)) as progress:
-        options: dict[str, Any] = {"pack_size": config.pack_size, "workers": own_cores(), "progress": progress}
-        return examine(opened, planning.samples.facts, **options)
+    examined = examined_corpus(meta, planning.samples.corpus, planning.samples.layouts)
+    with task("examining", len(examined)) as progress:
+        return examine(
+            examined,
+            planning.samples.facts,
+            pack_size=config.pack_size,
+            workers=options.own_cores(),
+            progress=progress,
+        )
 
 
 def _listed(found: Findings) -> tuple[Finding, ...]:

@@ -8,20 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lading.cli.clock import took
-from lading.cli.data import (
-    DatasetNames,
-    FormatName,
-    MediaFolder,
-    MediaRoots,
-    Meta,
-    Processor,
-    TokenizerName,
-    formats,
-    opened,
-)
-from lading.cli.planned import Algorithm, Epoch, PackSize, PlaceholderMedia, Placing, Seed, TooLong, WorldSize, counted
-from lading.cli.show import check_writable, console, plan_table, print_json, remark, say_nothing_is_left
+from lading.cli import options
+from lading.cli.show import check_writable, console, plan_table, print_json, print_note, print_nothing_to_train_on, took
 from lading.cli.speech import Quiet, Verbose
 from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
 from lading.progress import task
@@ -34,28 +22,28 @@ SHOWN = 5
 
 
 def plan(
-    meta: Meta,
-    processor: Processor,
-    pack_size: PackSize,
-    world_size: WorldSize = 1,
-    seed: Seed = 0,
-    epoch: Epoch = 0,
-    algorithm: Algorithm = DEFAULT_ALGORITHM,
-    placing: Placing = DEFAULT_PLACING,
-    family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
-    tokenizer: TokenizerName = "auto",
-    format_name: FormatName = None,
-    media_dir: MediaFolder = None,
-    media_roots: MediaRoots = None,
-    dataset: DatasetNames = None,
+    meta: options.Meta,
+    processor: options.Processor,
+    pack_size: options.PackSize,
+    world_size: options.WorldSize = 1,
+    seed: options.Seed = 0,
+    epoch: options.Epoch = 0,
+    algorithm: options.Algorithm = DEFAULT_ALGORITHM,
+    placing: options.Placing = DEFAULT_PLACING,
+    family: options.FamilyName = None,
+    tokenizer: options.TokenizerName = "auto",
+    format_name: options.FormatName = None,
+    media_dir: options.MediaFolder = None,
+    media_roots: options.MediaRoots = None,
+    dataset: options.DatasetNames = None,
     out: Annotated[Path | None, typer.Option(help="Write the plan to this file.", dir_okay=False)] = None,
     ledger: Annotated[
         Path | None, typer.Option(help="Write what became of each sample to this JSON file.", dir_okay=False)
     ] = None,
-    too_long: TooLong = "drop",
-    placeholder_media: PlaceholderMedia = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad sample.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    too_long: options.TooLong = "drop",
+    placeholder_media: options.PlaceholderMedia = False,
+    strict: options.Strict = False,
+    as_json: options.AsJson = False,
     verbose: Verbose = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -79,8 +67,8 @@ def plan(
         tokenizer=tokenizer,
     )
     check_writable(out, ledger)
-    corpus = opened(meta, format_name, media_dir, media_roots, dataset)
-    planning = counted(corpus, processor, family, config, as_json=as_json)
+    corpus = options.opened(meta, format_name, media_dir, media_roots, dataset)
+    planning = options.counted(corpus, processor, family, config, as_json=as_json)
     samples = planning.samples
     table, made = planning.lengths, planning.plan(config, config.epoch)
     with task("accounting"):
@@ -91,12 +79,14 @@ def plan(
     if ledger is not None:
         accounts.save(ledger)
     if as_json:
-        print_json({"family": samples.facts.family.name, "formats": formats(corpus, samples.layouts), **asdict(stats)})
+        print_json(
+            {"family": samples.facts.family.name, "formats": options.formats(corpus, samples.layouts), **asdict(stats)}
+        )
     else:
         _print_by_name(accounts)
         console.print(plan_table(stats, seconds=took()))
     if not stats.packs:
-        say_nothing_is_left()
+        print_nothing_to_train_on()
         raise typer.Exit(1)
 
 
@@ -109,6 +99,6 @@ def _print_by_name(accounts: Ledger) -> None:
         ),
     ]
     for line in lines[:SHOWN]:
-        remark(line)
+        print_note(line)
     if len(lines) > SHOWN:
-        remark(f"… and {len(lines) - SHOWN:,} more; --ledger FILE names them all")
+        print_note(f"… and {len(lines) - SHOWN:,} more; --ledger FILE names them all")

@@ -6,7 +6,9 @@ import json
 import logging
 import os
 import sys
+import time
 from collections.abc import Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from lading.ledger import Ledger, SourceTotals
     from lading.plan import PlanStats
 
+_began: ContextVar[float] = ContextVar("lading_command_began")
+"""When the command began: loading torch and opening files are part of how long it takes."""
 WIDE = 100_000
 """Columns of a stream that is no terminal: as many as anything needs."""
 
@@ -49,27 +53,26 @@ errors = UnwrappedConsole(stderr=True, highlight=False)
 def check_writable(*paths: Path | None) -> None:
     """Refuse a place that cannot be written to before any work is done for it."""
     for path in paths:
-        if path is not None:
-            refuse_writing_to_address(path)
-        folder = path.parent if path is not None else None
+        if path is None:
+            continue
+        refuse_writing_to_address(path)
         try:
-            if folder is not None:
-                folder.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            said = f"no way to write {path} ({error.strerror})"
-            raise ConfigError(found=said, wanted="a folder to write in") from error
-        if folder is not None and not os.access(folder, os.W_OK):
+            found = f"no way to write {path} ({error.strerror})"
+            raise ConfigError(found=found, wanted="a folder to write in") from error
+        if not os.access(path.parent, os.W_OK):
             raise ConfigError(found=f"no right to write {path}", wanted="a folder to write in")
 
 
-def remark(line: str, *, style: str = "yellow") -> None:
-    """A line about something that is not as it should be, on the error stream; `--quiet` leaves it out."""
+def print_note(line: str, *, style: str = "yellow") -> None:
+    """Print a line on the error stream about something unexpected; `--quiet` leaves it out."""
     if logging.getLogger("lading").isEnabledFor(logging.WARNING):
         errors.print(line, markup=False, style=style)
 
 
-def say_nothing_is_left() -> None:
-    """That a plan is empty: an error, which `--quiet` does not leave out."""
+def print_nothing_to_train_on() -> None:
+    """Print that a plan is empty: an error, which `--quiet` does not leave out."""
     errors.print("Nothing to train on: every sample was dropped, or there was none.", style="bold red")
 
 
@@ -117,7 +120,7 @@ def plan_table(stats: PlanStats, *, seconds: float | None = None) -> Table:
 
 
 def ledger_table(ledger: Ledger) -> Table:
-    """Where every sample went."""
+    """What became of every sample, by source."""
     table = Table(title="Ledger", title_justify="left", title_style="bold", header_style="dim")
     for name in ("source", "in", "trained", "replaced", "dropped", "pending", "truncated", "reasons"):
         table.add_column(name, justify="left" if name in ("source", "reasons") else "right")
@@ -131,12 +134,8 @@ def ledger_table(ledger: Ledger) -> Table:
 def _cells(totals: SourceTotals) -> list[str]:
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in totals["reasons"].items())
     numbers = (
-        totals["input"],
-        totals["trained"],
-        totals["replaced"],
-        totals["dropped"],
-        totals["pending"],
-        totals["truncated"],
+        *(totals["input"], totals["trained"], totals["replaced"]),
+        *(totals["dropped"], totals["pending"], totals["truncated"]),
     )
     return [*(f"{number:,}" for number in numbers), reasons]
 
@@ -147,3 +146,18 @@ def two_columns(title: str) -> Table:
     table.add_column(style="dim")
     table.add_column(overflow="fold")
     return table
+
+
+def begin(at: float | None = None) -> None:
+    """A command began at this time (`time.monotonic`), or now."""
+    _began.set(time.monotonic() if at is None else at)
+
+
+def took() -> float:
+    """Seconds since the command began.
+
+    >>> begin(time.monotonic() - 5)
+    >>> round(took())
+    5
+    """
+    return time.monotonic() - _began.get()

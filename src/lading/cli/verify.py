@@ -7,9 +7,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from lading.cli.clock import took
-from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, Meta, Processor, opened, print_formats
-from lading.cli.show import console, errors, print_json, two_columns
+from lading.cli import options
+from lading.cli.show import console, errors, print_json, took, two_columns
 from lading.cli.speech import Quiet, Verbose
 from lading.errors import UnknownName
 from lading.family import ATTENTIONS
@@ -20,19 +19,19 @@ SHOWN = 8
 
 
 def verify(
-    meta: Meta,
-    processor: Processor,
+    meta: options.Meta,
+    processor: options.Processor,
     pack_size: Annotated[int, typer.Option(help="Tokens in a pack.")],
     limit: Annotated[int, typer.Option(help="Samples to look at, spread over the corpus.", min=1)] = 64,
     model: Annotated[str, typer.Option(help="small: made on the spot; or a model folder or hub id.")] = "small",
     attention: Annotated[str, typer.Option(help="One of: " + ", ".join(ATTENTIONS) + ".")] = "positions",
-    family: Annotated[str | None, typer.Option(help="Model family, where the processor's class does not tell.")] = None,
-    format_name: FormatName = None,
-    media_dir: MediaFolder = None,
-    media_roots: MediaRoots = None,
-    dataset: DatasetNames = None,
+    family: options.FamilyName = None,
+    format_name: options.FormatName = None,
+    media_dir: options.MediaFolder = None,
+    media_roots: options.MediaRoots = None,
+    dataset: options.DatasetNames = None,
     tolerance: Annotated[float | None, typer.Option(help="Largest difference of a loss that is none.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: options.AsJson = False,
     verbose: Verbose = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -44,9 +43,9 @@ def verify(
     if attention not in ATTENTIONS:
         raise UnknownName(kind="attention", name=attention, known=ATTENTIONS, where="verify")
     chosen = next(name for name in ATTENTIONS if name == attention)
-    corpus = opened(meta, format_name, media_dir, media_roots, dataset)
+    corpus = options.opened(meta, format_name, media_dir, media_roots, dataset)
     if not as_json:
-        print_formats(corpus, source_layouts(corpus))
+        options.print_formats(corpus, source_layouts(corpus))
     found = check(
         corpus,
         processor,

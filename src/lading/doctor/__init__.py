@@ -1,11 +1,12 @@
-"""A look at a corpus before any GPU time: what is wrong with it, where, and what would happen in training.
+"""An examination of a corpus before any GPU time: what is wrong, where, and what would happen in training.
 
 kinds     every kind of finding, its severity, and what follows from it
-opening   files that cannot be opened are findings, too
+opening   a corpus in which files that cannot be opened are findings, too
 reading   a row → its conversation, or the problem for which it is refused
-checks/   what is looked for, a function for each
-look      a chunk of rows, looked at by this process or another
+checks    what a row says: its turns, text and columns, a function for each check
+media     one medium: whether it is there, whole, and what its name says
 duplicates  samples and media that are there twice
+rows      a chunk of rows, checked by this process or another, with a processor where there is one
 examine   all of it, in parallel
 findings  what was found
 clean     a copy without what was found

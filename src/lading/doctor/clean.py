@@ -94,7 +94,8 @@ def write_clean(findings: Findings, folder: Path, *, strict: bool = False) -> Cl
         with replacing(folder / name) as file:
             _WRITERS[config.file.suffix](config.file, kept[config.name], file)
         entries[config.name] = _entry(config, layout, name, folder)
-    _write_json(folder / META, entries)
+    with replacing(folder / META) as file:
+        file.write((json.dumps(entries, indent=2) + "\n").encode())
     _write_left_out(folder / LEFT_OUT, findings, examined.rows.sources, strict=strict)
     rows = sum(int(own.sum()) for own in kept.values())
     return Cleaned(
@@ -106,15 +107,12 @@ def write_clean(findings: Findings, folder: Path, *, strict: bool = False) -> Cl
 
 
 def _entry(config: SourceConfig, layout: Layout, name: str, folder: Path) -> dict[str, Any]:
-    said = {option: value for option, value in asdict(config).items() if option in OPTIONS and value not in (None, ())}
-    # Without the rows that are gone, the first ones might show another format than the one that was looked at.
+    stated = {
+        option: value for option, value in asdict(config).items() if option in OPTIONS and value not in (None, ())
+    }
+    # Without the rows that are gone, the first ones might show another format than the one that was read.
     read = {"format": layout.format} if layout.format is not None else {}
-    return {**said, **read, "file_name": name, **media_places(config, folder)}
-
-
-def _write_json(path: Path, value: Any) -> None:
-    with replacing(path) as file:
-        file.write((json.dumps(value, indent=2) + "\n").encode())
+    return {**stated, **read, "file_name": name, **media_places(config, folder)}
 
 
 def _copy_lines(path: Path, kept: Kept, out: BinaryIO) -> None:

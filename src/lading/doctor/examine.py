@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 
 from lading.conversation import Layout
 from lading.doctor import findings as findings_module
-from lading.doctor.duplicates import same_media, same_samples
+from lading.doctor.duplicates import SHOWN_FILES, same_media, same_samples
 from lading.doctor.findings import Findings
 from lading.doctor.kinds import KINDS, NUMBERS, Problem
-from lading.doctor.look import TWINS, Look, Looked
 from lading.doctor.opening import ExaminedCorpus, open_for_examination
+from lading.doctor.rows import CheckedRows, RowChecker
+from lading.encode.processor_facts import ProcessorFacts, load_processor, read_processor
 from lading.errors import ConfigError
-from lading.loader import ProcessorFacts, load_processor, read_processor
 from lading.records import Finding
 from lading.workers.pool import ProcessPool
 
 CHUNK = 64
-"""Rows that are looked at together."""
+"""Rows that are checked together."""
 MEDIA_SECONDS = 20.0
 """Seconds that a medium may take."""
 
@@ -46,7 +46,8 @@ def examine(
     """Look at every row of a corpus and at every medium it names; neither is changed.
 
     With a `processor` (a folder, a hub id, `toy:NAME`, an object, or one that was read) what only it knows is checked
-    too, and with a `pack_size` the length; `deep` decodes every medium. `progress` hears how many rows were just done.
+    too, and with a `pack_size` the length; `deep` decodes every medium. `progress` is called with the number of rows
+    that were just done.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -57,7 +58,11 @@ def examine(
     {'no_assistant_turn': 1}
     """
     began = time.monotonic()
-    facts = _facts(processor, family)
+    facts: ProcessorFacts | None
+    if processor is None or isinstance(processor, ProcessorFacts):
+        facts = processor
+    else:
+        facts = read_processor(load_processor(processor), family)
     if pack_size is not None and (facts is None or pack_size < 1):
         raise ConfigError(
             found=f"pack size {pack_size}" + ("" if facts else " without a processor"),
@@ -66,12 +71,13 @@ def examine(
         )
     examined = meta if isinstance(meta, ExaminedCorpus) else open_for_examination(Path(meta))
     tally = _Tally(examined)
-    look = Look(examined.rows, examined.layouts, facts, pack_size, deep, media_seconds)
+    checker = RowChecker(examined.rows, examined.layouts, facts, pack_size, deep, media_seconds)
     total = len(examined)
-    with ProcessPool(look, workers) as pool:
-        for looked in pool.map(_chunks(total), math.ceil(total / CHUNK)):
-            tally.add(looked)
-            progress(len(looked.rows))
+    chunks = (range(start, min(total, start + CHUNK)) for start in range(0, total, CHUNK))
+    with ProcessPool(checker, workers) as pool:
+        for checked in pool.map(chunks, math.ceil(total / CHUNK)):
+            tally.add(checked)
+            progress(len(checked.rows))
     tally.compare(examined.layouts)
     return Findings(
         meta=examined.meta,
@@ -85,35 +91,25 @@ def examine(
     )
 
 
-def _facts(processor: Any, family: str | None) -> ProcessorFacts | None:
-    if processor is None or isinstance(processor, ProcessorFacts):
-        return processor
-    return read_processor(load_processor(processor), family)
-
-
-def _chunks(total: int) -> Iterator[range]:
-    return (range(start, min(total, start + CHUNK)) for start in range(0, total, CHUNK))
-
-
 class _Tally:
-    """Where findings are gathered. Law: what it holds of a row is a few integers, and of a kind at most `KEPT`."""
+    """The findings so far. Law: what it holds of a row is a few integers, and of a kind at most `KEPT` problems."""
 
     def __init__(self, examined: ExaminedCorpus) -> None:
         rows = len(examined)
         self.examined = examined
         self.marks = np.zeros(rows, dtype=np.uint64)
         self.samples = np.zeros(rows, dtype=np.uint64)
-        self.media: list[NDArray[np.void]] = [np.zeros(0, dtype=TWINS)]
+        self.media: list[NDArray[np.void]] = [np.zeros(0, dtype=SHOWN_FILES)]
         self.shown = 0
         self.counts = Counter(finding.kind for finding in examined.findings)
         self.kept: dict[str, list[tuple[int, Problem]]] = {name: [] for name in KINDS}
 
-    def add(self, looked: Looked) -> None:
-        """Write down what was found in a chunk."""
-        self.samples[looked.rows.start : looked.rows.stop] = looked.samples
-        self.media.append(looked.media)
-        self.shown += looked.shown
-        for row, problem in looked.problems:
+    def add(self, checked: CheckedRows) -> None:
+        """Add what was found in a chunk."""
+        self.samples[checked.rows.start : checked.rows.stop] = checked.samples
+        self.media.append(checked.media)
+        self.shown += checked.shown
+        for row, problem in checked.problems:
             self._note(row, problem)
 
     def compare(self, layouts: tuple[Layout, ...]) -> None:

@@ -29,7 +29,7 @@ class Findings:
 
     meta: Path
     examined: ExaminedCorpus
-    """What was looked at, as it was opened."""
+    """The corpus as it was opened."""
     findings: tuple[Finding, ...]
     counts: Mapping[str, int]
     """How often each kind was found, in the order of `KINDS`; a kind that was not found is not in it."""
@@ -72,7 +72,7 @@ class Findings:
         return rows
 
     def by_sample(self, corpus: Corpus | None = None) -> dict[int, list[Finding]]:
-        """Findings by sample of the corpus (the one looked at, or the same with other ratios).
+        """Findings by sample of the corpus (the one examined, or the same with other ratios).
 
         A row that is used twice (a ratio above one) is two samples, and each has its findings, with its own key; one
         that is not used is no sample. Findings about whole files are not among them (`Finding.of_file`), nor are those

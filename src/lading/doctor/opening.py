@@ -1,4 +1,4 @@
-"""A corpus whose broken files are findings, and whose rows are all looked at, whatever share of them is used."""
+"""A corpus whose broken files are findings, and whose rows are all examined, whatever share of them is used."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ExaminedCorpus:
     rows: Corpus
     """Every row once, in the order of the files."""
     layouts: tuple[Layout, ...]
-    """How the rows of each source are read: found out once, for everyone who looks."""
+    """How the rows of each source are read: found out once, for all processes."""
     findings: tuple[Finding, ...]
     """What is wrong with files as a whole."""
     lost_sources: tuple[str, ...]

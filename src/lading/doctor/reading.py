@@ -18,11 +18,11 @@ from lading.sources.corpus import Source
 
 CORRUPT: Mapping[MediaKind, str] = {"image": "corrupt_picture", "video": "corrupt_clip", "audio": "corrupt_sound"}
 """What the loader calls `corrupt_media`, by what the medium is."""
-TALK_COLUMNS = (
+CONVERSATION_COLUMNS = (
     *("messages", "conversations", "conversation", "instruction", "output"),
     *("prompt", "completion", "query", "response", "question", "answer", "texts"),
 )
-"""Columns that hold what is said. A row with one of them that is refused is wrong inside."""
+"""Columns that hold a conversation. A row with one of them that is refused is wrong inside."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,17 +47,17 @@ def read(corpus: Corpus, layouts: Sequence[Layout], index: int) -> Read | Proble
     try:
         row = corpus.row(index)
     except SkipSample as skip:
-        return Problem(_unparsed(skip), said(skip))
+        return Problem(_unparsed(skip), refusal_text(skip))
     layout = layouts[corpus.locate(index)[0]]
     try:
         conversation = read_conversation(row, layout)
     except SkipSample as skip:
-        return Problem(_refused(skip, row.value, layout), said(skip))
+        return Problem(_refused(skip, row.value, layout), refusal_text(skip))
     return Read(value=row.value, layout=layout, conversation=conversation)
 
 
-def said(skip: SkipSample) -> str:
-    """What a refusal found and wanted; its place is named elsewhere."""
+def refusal_text(skip: SkipSample) -> str:
+    """What was found and what was wanted, without the place."""
     return f"{skip.found}; wanted {skip.wanted}" if skip.wanted else skip.found
 
 
@@ -88,7 +88,7 @@ def _refused(skip: SkipSample, value: Mapping[str, Any], layout: Layout) -> str:
         return kind_of(skip.reason)
     if isinstance(skip.__cause__, UnicodeEncodeError):
         return "half_character"
-    if not any(name in value for name in (*TALK_COLUMNS, *layout.columns.values())):
+    if not any(name in value for name in (*CONVERSATION_COLUMNS, *layout.columns.values())):
         return "unknown_columns"
     return "tool_calls" if "tool calls or definitions" in skip.found else "bad_message"
 

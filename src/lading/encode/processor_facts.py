@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lading import families
+from lading import families, toy
 from lading.addresses import refuse_address
 from lading.encode.gigatoken import GigatokenEncoder, gigatoken_encoder, installed_version
 from lading.encode.template import Renderer, generation_finder, has_generation_blocks
@@ -70,11 +70,9 @@ def load_processor(name: str | os.PathLike[str] | Any) -> Any:
         name = f"{Path(name).absolute()}"
     if not isinstance(name, str):
         return name
-    if name.startswith("toy:"):
-        from lading import toy
-
+    if name.startswith(toy.PREFIX):
         with task("making the processor"):
-            return toy.processor(name.removeprefix("toy:"))
+            return toy.processor(name.removeprefix(toy.PREFIX))
     if (name.startswith((".", "/")) or name.count("/") > 1) and not Path(name).is_dir():
         # transformers would take it for a hub id, and ask the network for it, for minutes.
         raise ConfigError(found=f"no folder {name}", wanted="a processor folder, a hub id, or toy:NAME")

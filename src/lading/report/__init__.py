@@ -1,14 +1,11 @@
 """Records → one HTML file that needs no network; the same tokens in colour for a terminal.
 
 records    what the page shows of a sample: what it says, its tokens, its media
-choose     which samples are shown, where there are more than a page holds
-gather     the loader's samples → those records
-findings   what is to be said of each sample, and like findings in groups
-packs      packs → plain values for the page
-tokens     an tokenised → its tokens, runs of a medium's collapsed
+gather     the loader's samples → those records: which are shown, their turns and tokens
 media      pictures, frames and sounds, made small
-data       records → plain values for the page; charts: a plan's numbers, few enough to draw
-html       plain values → the file
+findings   the findings of each sample, and like findings in groups
+plan       a plan → plain values: charts, packs
+html       records → plain values → the file
 terminal   a sample's tokens in colour
 page/      the page itself: HTML, CSS, and small JavaScript modules
 """

@@ -1,4 +1,4 @@
-"""What is to be said of each sample: what a look at the corpus found, and why the ledger does not have it trained."""
+"""The findings of each sample: what the doctor found in it, and why the ledger says that it is not trained on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLACES = 200
 NAMED = 4000
 """Findings that it names of all groups together."""
 
-SAME: Mapping[str, tuple[str, ...]] = {
+SAME_FAULT: Mapping[str, tuple[str, ...]] = {
     "corrupt_media": (
         *("corrupt_picture", "corrupt_clip", "corrupt_sound", "truncated_picture", "truncated_clip"),
         *("unreadable_medium", "undecodable_media", "empty_media", "empty_clip", "empty_sound"),
@@ -39,14 +39,14 @@ def by_sample(ledger: Ledger, findings: Sequence[Finding] = ()) -> dict[int, lis
         own = _finding(entry, str(entry["reason"]), "error", f"{entry['detail']}{by}")
         found.setdefault(_key(entry).index, []).append(own)
     for entry in ledger.truncations():
-        said = f"kept {entry['kept']:,} of {entry['tokens']:,} tokens: the rest does not fit into a pack"
-        found.setdefault(_key(entry).index, []).append(_finding(entry, "truncated", "warning", said))
+        detail = f"kept {entry['kept']:,} of {entry['tokens']:,} tokens: the rest does not fit into a pack"
+        found.setdefault(_key(entry).index, []).append(_finding(entry, "truncated", "warning", detail))
     for finding in findings:
         if finding.key is None:
             continue
         known = found.setdefault(finding.key.index, [])
-        # A sample that was dropped for what was found is not told so twice.
-        if not any(finding.kind == other.kind or finding.kind in SAME.get(other.kind, ()) for other in known):
+        # What a sample was dropped for is not shown twice.
+        if not any(finding.kind == other.kind or finding.kind in SAME_FAULT.get(other.kind, ()) for other in known):
             known.append(finding)
     return found
 
@@ -83,5 +83,5 @@ def grouped(findings: Iterable[Finding]) -> dict[str, Any]:
 
 
 def _places(findings: Sequence[Finding]) -> list[list[Any]]:
-    """The number of the sample, or -1 where none shows it; where it stands; what is to be said."""
+    """The number of the sample, or -1 where none shows it; its place; the detail."""
     return [[finding.key.index if finding.key else -1, finding.where, finding.detail] for finding in findings]

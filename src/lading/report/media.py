@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,12 +59,8 @@ class Budget:
 
 def medium_view(part: MediaPart, footprint: Footprint | None, budget: Budget) -> MediumView:
     """One medium, as the model is shown it; `footprint` is what it takes up, where that is known."""
-    show: dict[str, Callable[[MediaPart, Footprint | None, Budget], MediumView]] = {
-        "image": _image,
-        "video": _video,
-        "audio": _audio,
-    }
-    return show[part.kind](part, footprint, budget)
+    view = {"image": _image, "video": _video, "audio": _audio}[part.kind]
+    return view(part, footprint, budget)
 
 
 def name_of(part: MediaPart) -> str:
@@ -104,7 +99,7 @@ def _video(part: MediaPart, footprint: Footprint | None, budget: Budget) -> Medi
 
     size = video.measure(part)
     used = footprint.frames if footprint is not None and footprint.frames else range(size.frames)
-    shown = [used[place] for place in _spread(len(used), FRAMES)]
+    shown = [used[place] for place in spread(len(used), FRAMES)]
     frames = video.decode(part, shown)
     pictures = tuple(_picture(Image.fromarray(frame), budget.side * 2 // 3) for frame in frames)
     sound = ""
@@ -123,25 +118,25 @@ def _audio(part: MediaPart, footprint: Footprint | None, budget: Budget) -> Medi
     return MediumView(kind="audio", name=name_of(part), facts=_facts(size, footprint) + heard, sound=sound)
 
 
-def _spread(total: int, most: int) -> list[int]:
+def spread(total: int, most: int) -> list[int]:
+    """At most so many places of `total`, evenly spread, the first and the last among them."""
     places: list[int] = np.linspace(0, total - 1, min(total, most)).round().astype(int).tolist()
     return places
 
 
 def _facts(size: ImageSize | VideoSize | AudioSize, footprint: Footprint | None) -> str:
     if isinstance(size, AudioSize):
-        said = f"{size.samples / size.rate:.1f} s"
+        facts = f"{size.samples / size.rate:.1f} s"
     elif isinstance(size, VideoSize):
-        said = f"{size.width}×{size.height}, {size.frames} frames"
-        said += f" at {size.fps:.3g} a second" if size.fps else ""
-        said += f", {len(footprint.frames)} used" if footprint is not None and footprint.frames else ""
+        facts = f"{size.width}×{size.height}, {size.frames} frames"
+        facts += f" at {size.fps:.3g} a second" if size.fps else ""
+        facts += f", {len(footprint.frames)} used" if footprint is not None and footprint.frames else ""
     else:
-        said = f"{size.width}×{size.height}"
-    return said if footprint is None else f"{said} · {sum(footprint.runs):,} tokens{_grid(footprint.grid)}"
-
-
-def _grid(grid: Sequence[int]) -> str:
-    return "" if tuple(grid) == (1, 1, 1) else " · grid " + "×".join(map(str, grid))
+        facts = f"{size.width}×{size.height}"
+    if footprint is not None:
+        facts += f" · {sum(footprint.runs):,} tokens"
+        facts += "" if tuple(footprint.grid) == (1, 1, 1) else " · grid " + "×".join(map(str, footprint.grid))
+    return facts
 
 
 def _picture(picture: Image.Image, side: int) -> str:
@@ -152,18 +147,14 @@ def _picture(picture: Image.Image, side: int) -> str:
 
 
 def _sound(samples: NDArray[np.float32], budget: Budget) -> str:
+    try:
+        import soundfile
+    except ImportError as error:
+        raise MissingDependency(package="soundfile", purpose="sounds in the report") from error
     data = io.BytesIO()
-    _soundfile().write(data, samples[: int(budget.seconds * RATE)], RATE, format="MP3")
+    soundfile.write(data, samples[: int(budget.seconds * RATE)], RATE, format="MP3")
     return _address("audio/mpeg", data.getvalue())
 
 
 def _address(kind: str, data: bytes) -> str:
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"
-
-
-def _soundfile() -> Any:
-    try:
-        import soundfile
-    except ImportError as error:
-        raise MissingDependency(package="soundfile", purpose="sounds in the report") from error
-    return soundfile

@@ -70,4 +70,4 @@ class Gathered:
     texts: Mapping[int, str] = field(default_factory=dict)
     family: str = ""
     sight: str = ""
-    """What is to be said of who sees whom, beyond documents that see their past."""
+    """A note on which tokens see which, where that is more than a document that sees its past."""

@@ -32,17 +32,14 @@ def terminal(
         index = view.key.index
         tokens, labels = int(lengths.tokens[index]), int(lengths.label_tokens[index])
         counted = f"{tokens:,} tokens, {labels:,} trained on" if tokens else "not counted"
-        title = Text(f"{_short(view.key.where)}  {view.key.source} #{index}  {counted}", style="bold")
+        place = view.key.where.replace("\\", "/").rsplit("/", 1)[-1]
+        title = Text(f"{place}  {view.key.source} #{index}  {counted}", style="bold")
         yield Constrain(Rule(title, align="left", style="dim"), max(LINE, title.cell_len + 2))
         for finding in found.get(index, []):
             colour = "red" if finding.severity == "error" else "yellow"
             yield Text(f"{finding.kind}: {finding.detail}", style=colour)
         if view.tokens is not None:
             yield coloured(view.tokens, shown.texts)
-
-
-def _short(where: str) -> str:
-    return where.replace("\\", "/").rsplit("/", 1)[-1]
 
 
 def coloured(tokens: TokensView, texts: Mapping[int, str]) -> Text:

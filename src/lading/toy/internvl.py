@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from lading.toy.shapes import decoder, encoder
-from lading.toy.templates import chat_template
-from lading.toy.tokenizer import train_tokenizer
+from lading.toy.parts import chat_template, decoder, encoder, train_tokenizer
 
 SPECIAL_TOKENS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<img>", "</img>", "<IMG_CONTEXT>", "<video>")
 CHAT_TEMPLATE = chat_template(marks={"image": "<IMG_CONTEXT>\n", "video": "<video>\n"})
 TILE = 56
 
 
-def make_processor() -> Any:
-    """transformers' `InternVLProcessor` over a small tokenizer."""
+def internvl_processor() -> Any:
     from transformers import InternVLProcessor
     from transformers.models.got_ocr2.image_processing_got_ocr2 import GotOcr2ImageProcessor
     from transformers.models.internvl.video_processing_internvl import InternVLVideoProcessor
@@ -38,8 +35,7 @@ def make_processor() -> Any:
     )
 
 
-def make_model(processor: Any) -> Any:
-    """transformers' `InternVLForConditionalGeneration` with two layers each for text and vision."""
+def internvl_model(processor: Any) -> Any:
     from transformers import InternVLConfig, InternVLForConditionalGeneration
 
     tokenizer = processor.tokenizer

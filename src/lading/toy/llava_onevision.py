@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lading.toy.shapes import decoder, encoder
-from lading.toy.templates import chat_template
-from lading.toy.tokenizer import train_tokenizer
+from lading.toy.parts import chat_template, decoder, encoder, train_tokenizer
 
 SPECIAL_TOKENS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<image>", "<video>")
 CHAT_TEMPLATE = chat_template(marks={"image": "<image>\n", "video": "<video>\n"})
@@ -14,8 +12,7 @@ TILE = 28
 GRIDS = [[TILE * rows, TILE * columns] for rows in (1, 2, 3) for columns in (1, 2, 3)]
 
 
-def make_processor() -> Any:
-    """transformers' `LlavaOnevisionProcessor` over a small tokenizer."""
+def llava_onevision_processor() -> Any:
     from transformers import LlavaOnevisionProcessor
     from transformers.models.llava_onevision.image_processing_llava_onevision import LlavaOnevisionImageProcessor
     from transformers.models.llava_onevision.video_processing_llava_onevision import LlavaOnevisionVideoProcessor
@@ -31,8 +28,7 @@ def make_processor() -> Any:
     )
 
 
-def make_model(processor: Any) -> Any:
-    """transformers' `LlavaOnevisionForConditionalGeneration` with two layers each for text and vision."""
+def llava_onevision_model(processor: Any) -> Any:
     from transformers import LlavaOnevisionConfig, LlavaOnevisionForConditionalGeneration
 
     tokenizer = processor.tokenizer

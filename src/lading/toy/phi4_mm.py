@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lading.toy.shapes import decoder, encoder
-from lading.toy.templates import chat_template
-from lading.toy.tokenizer import train_tokenizer
+from lading.toy.parts import chat_template, decoder, encoder, train_tokenizer
 
 SPECIAL_TOKENS = ("<|endoftext|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|image|>", "<|audio|>")
 CHAT_TEMPLATE = chat_template(
@@ -14,7 +12,7 @@ CHAT_TEMPLATE = chat_template(
 )
 
 
-def make_processor() -> Any:
+def phi4_mm_processor() -> Any:
     """transformers' `Phi4MultimodalProcessor` over a small tokenizer. Its pictures have one size only."""
     from transformers import Phi4MultimodalProcessor
     from transformers.models.phi4_multimodal.feature_extraction_phi4_multimodal import Phi4MultimodalFeatureExtractor
@@ -31,8 +29,7 @@ def make_processor() -> Any:
     )
 
 
-def make_model(processor: Any) -> Any:
-    """transformers' `Phi4MultimodalForCausalLM` with two layers for text and few for vision and sound."""
+def phi4_mm_model(processor: Any) -> Any:
     from transformers import Phi4MultimodalConfig, Phi4MultimodalForCausalLM
 
     tokenizer = processor.tokenizer

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from lading.toy.shapes import decoder, encoder
-from lading.toy.templates import chat_template
-from lading.toy.tokenizer import train_tokenizer
+from lading.toy.parts import chat_template, decoder, encoder, train_tokenizer
 
 ROWS = range(1, 7)
 SPECIAL_TOKENS = (
@@ -30,8 +28,7 @@ CHAT_TEMPLATE = chat_template(
 TILE = 56
 
 
-def make_processor() -> Any:
-    """transformers' `Idefics3Processor` over a small tokenizer."""
+def smolvlm_processor() -> Any:
     from transformers import Idefics3Processor
     from transformers.models.idefics3.image_processing_idefics3 import Idefics3ImageProcessor
 
@@ -52,8 +49,7 @@ def make_processor() -> Any:
     )
 
 
-def make_model(processor: Any) -> Any:
-    """transformers' `Idefics3ForConditionalGeneration` with two layers each for text and vision."""
+def smolvlm_model(processor: Any) -> Any:
     from transformers import Idefics3Config, Idefics3ForConditionalGeneration
 
     tokenizer = processor.tokenizer

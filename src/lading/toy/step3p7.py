@@ -4,27 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from lading.toy.shapes import decoder, encoder
-from lading.toy.templates import chat_template
-from lading.toy.tokenizer import train_tokenizer
+from lading.toy.parts import chat_template, decoder, encoder, train_tokenizer
 
 SPECIAL_TOKENS = (
-    "<pad>",
-    "<bos>",
-    "<|im_start|>",
-    "<|im_end|>",
-    "<im_patch>",
-    "<im_start>",
-    "<im_end>",
-    "<patch_start>",
-    "<patch_end>",
-    "<patch_newline>",
+    *("<pad>", "<bos>", "<|im_start|>", "<|im_end|>"),
+    *("<im_patch>", "<im_start>", "<im_end>", "<patch_start>", "<patch_end>", "<patch_newline>"),
 )
 CHAT_TEMPLATE = chat_template(first="<bos>", marks={"image": "<im_patch>"})
 
 
-def make_processor() -> Any:
-    """transformers' `Step3p7Processor` over a small tokenizer."""
+def step3p7_processor() -> Any:
     from transformers import Step3p7Processor
     from transformers.models.step3p7.image_processing_step3p7 import Step3p7ImageProcessor
 
@@ -35,8 +24,7 @@ def make_processor() -> Any:
     )
 
 
-def make_model(processor: Any) -> Any:
-    """transformers' `Step3p7ForConditionalGeneration` with two layers each for text and vision."""
+def step3p7_model(processor: Any) -> Any:
     from transformers import Step3p7Config, Step3p7ForConditionalGeneration
 
     tokenizer = processor.tokenizer

@@ -1,41 +1,39 @@
-"""The whole of it, over a corpus."""
+"""The whole verification: samples of a corpus, packed and alone."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from lading.encode import Encoder
-from lading.errors import CorpusError, ExactnessError, Reason
+from lading.errors import ConfigError, CorpusError, ExactnessError, Reason
 from lading.family import Attention
 from lading.fields import IGNORE_INDEX
 from lading.loader import Loader, Samples, load_processor, read_processor
 from lading.progress import Advance, told
 from lading.records import Batch, Dropped
 from lading.sources import Corpus, open_corpus
-from lading.verify.choose import part_of, spread
+from lading.verify.alone import Alone, alone
 from lading.verify.compare import (
-    Alone,
     Place,
-    alone,
     compare_labels,
     compare_pixels,
     compare_positions,
     compare_tails,
     compare_tokens,
+    hidden_changes,
     places,
 )
-from lading.verify.forward import Refused, Seen, run, token_losses
-from lading.verify.models import SMALL, load_model
+from lading.verify.model import SMALL, ForwardPass, Refused, load_model, run, token_losses
 from lading.verify.result import Difference, Verification
-from lading.verify.sight import notices
 
 LIMIT = 64
 TOLERANCE = {True: 1e-5, False: 1e-3}
@@ -79,10 +77,10 @@ def verify(
         fixed=torch.tensor(sorted(facts.processor.tokenizer.get_added_vocab().values())),
     )
     with told(progress, "comparing", len(chosen)) as advance:
-        for lot in _lots(samples, loaded, comparison.dropped):
+        for refusal, indices in _by_refusal(samples, loaded, comparison.dropped).items():
             try:
                 loader = Loader(
-                    part_of(chosen, lot.indices),
+                    part_of(chosen, indices),
                     facts.processor,
                     family=family,
                     model_config=loaded.config,
@@ -93,9 +91,9 @@ def verify(
                 )
             except CorpusError:
                 # All of these can be counted, so what keeps them out of every pack is their length.
-                comparison.dropped[Reason.TOO_LONG.value] += len(lot.indices)
+                comparison.dropped[Reason.TOO_LONG.value] += len(indices)
                 continue
-            comparison.read(loader, lot.refusal, through, advance)
+            comparison.read(loader, refusal, through, advance)
     if sum(comparison.dropped.values()) == len(chosen):
         reasons = ", ".join(f"{reason} {count}" for reason, count in comparison.dropped.items())
         raise CorpusError(found=f"nothing to train on among {len(chosen)} samples ({reasons})", wanted="at least one")
@@ -117,20 +115,33 @@ def verify(
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Lot:
-    """Samples that are packed together; `refusal` says why the model takes none of them, even alone."""
+def spread(corpus: Corpus, limit: int) -> list[int]:
+    """The numbers of at most `limit` samples, the first and the last among them."""
+    if limit < 1:
+        raise ConfigError(found=f"limit {limit}", wanted="at least one sample", where="verify")
+    return [int(place) for place in np.linspace(0, len(corpus) - 1, min(limit, len(corpus)))]
 
-    indices: list[int]
-    refusal: str = ""
+
+def part_of(corpus: Corpus, indices: Sequence[int]) -> Corpus:
+    """A corpus of these samples alone, in their order; numbers begin at 0 again, places in files stay."""
+    rows: list[list[int]] = [[] for _ in corpus.sources]
+    for index in sorted(indices):
+        number, row = corpus.locate(index)
+        rows[number].append(row)
+    return Corpus.of(
+        [
+            replace(source, chosen=np.array(chosen, dtype=np.int64))
+            for source, chosen in zip(corpus.sources, rows, strict=True)
+        ]
+    )
 
 
-def _lots(samples: Samples, model: Any, dropped: Counter[str]) -> list[_Lot]:
-    """What the model takes, and, apart from it, what it refuses: one sample of every mix of media is tried alone.
-    Samples that cannot be counted are written down as `dropped`.
+def _by_refusal(samples: Samples, model: Any, dropped: Counter[str]) -> dict[str, list[int]]:
+    """Samples by why the model takes none of them, even alone ("" where it takes them): one sample of every mix of
+    media is tried. Samples that cannot be counted are added to `dropped`.
     """
     refusals: dict[frozenset[str], str] = {}
-    lots: dict[str, list[int]] = {}
+    found: dict[str, list[int]] = {}
     for index, tokenised in enumerate(samples.tokenised(range(len(samples)))):
         if isinstance(tokenised, Dropped):
             dropped[tokenised.reason.value] += 1
@@ -138,8 +149,8 @@ def _lots(samples: Samples, model: Any, dropped: Counter[str]) -> list[_Lot]:
         kinds = frozenset(part.kind for part in tokenised.conversation.media)
         if kinds not in refusals:
             refusals[kinds] = _refusal(samples, index, model)
-        lots.setdefault(refusals[kinds], []).append(index)
-    return [_Lot(indices=indices, refusal=refusal) for refusal, indices in lots.items()]
+        found.setdefault(refusals[kinds], []).append(index)
+    return found
 
 
 def _refusal(samples: Samples, index: int, model: Any) -> str:
@@ -169,19 +180,19 @@ class _Comparison:
 
     def read(self, loader: Loader, refusal: str, through: Through, advance: Advance) -> None:
         """All batches of a loader."""
-        seen = Counter[int]()
+        packed = Counter[int]()
         for batch in through(loader):
             found = places(batch)
-            seen.update(place.document.key.index for place in found)
+            packed.update(place.document.key.index for place in found)
             self._batch(loader.samples, batch, found, refusal)
             advance(len(found))
         left_out = {int(str(entry["index"])): str(entry["reason"]) for entry in loader.ledger.entries()}
         self.dropped.update(left_out.values())
         for index in range(len(loader.samples)):
             wanted = 0 if index in left_out else 1
-            if seen[index] != wanted:
+            if packed[index] != wanted:
                 where = loader.samples.corpus.key(index).where
-                detail = f"in {seen[index]} packs; wanted {wanted}"
+                detail = f"in {packed[index]} packs; wanted {wanted}"
                 self.differences.append(Difference(where=where, aspect="lost", detail=detail))
 
     def _batch(self, samples: Samples, batch: Batch, found: list[Place], refusal: str) -> None:
@@ -224,12 +235,12 @@ class _Comparison:
             trained = [token for token, label in enumerate(labels) if label != IGNORE_INDEX]
             before, wanted = [token - 1 for token in trained if token], [labels[token] for token in trained if token]
             try:
-                own, seen = token_losses(self.model, other.inputs, before, wanted)
+                own, forward = token_losses(self.model, other.inputs, before, wanted)
             except Refused as refused:
                 self.not_run[f"loss, sight: {refused.found}"] += len(found)
                 return None
             losses.append(own.mean().item())
-            positions = _positions_alone(seen, place.document.tokens, three_way=samples.facts.three_way is not None)
+            positions = _positions_alone(forward, place.document.tokens, three_way=samples.facts.three_way is not None)
             self.differences += compare_positions(batch, place, positions)
         return losses
 
@@ -241,20 +252,20 @@ class _Comparison:
         trained = torch.nonzero(labels != IGNORE_INDEX).flatten()
         width = batch.tensor("input_ids").shape[1]
         try:
-            own, seen = token_losses(self.model, batch.inputs, trained.tolist(), labels[trained].tolist())
-            noticed = notices(self.model, batch, found, seen.hidden, samples.facts.family.table, self.fixed)
+            own, forward = token_losses(self.model, batch.inputs, trained.tolist(), labels[trained].tolist())
+            changes = hidden_changes(self.model, batch, found, forward.hidden, samples.facts.family.table, self.fixed)
         except (Refused, ExactnessError) as refused:
             self.differences += [place.differs("loss", f"alone accepted, packed: {refused.found}") for place in found]
             return
-        for place, notice, expected in zip(found, noticed, losses, strict=True):
+        for place, change, expected in zip(found, changes, losses, strict=True):
             start = place.row * width + place.start
             inside = (trained >= start) & (trained < start + place.document.tokens)
             self._note_loss(place, own[inside].mean().item(), expected)
-            self.sight = max(self.sight, notice.elsewhere)
-            if not notice.elsewhere <= LEAK:
-                detail = f"hidden states move by up to {notice.elsewhere:g} when only other documents change"
+            self.sight = max(self.sight, change.by_others)
+            if not change.by_others <= LEAK:
+                detail = f"hidden states move by up to {change.by_others:g} when only other documents change"
                 self.differences.append(place.differs("sight", detail))
-            if not all(moved > LEAK for moved in notice.here):
+            if not all(moved > LEAK for moved in change.by_itself):
                 self.not_run["sight: a document in which nothing could be changed"] += 1
 
     def _note_loss(self, place: Place, found: float, expected: float) -> None:
@@ -272,10 +283,10 @@ def _unshifted(batch: Batch, place: Place) -> list[int]:
     return [IGNORE_INDEX, *place.of(labels).tolist()[:-1]]
 
 
-def _positions_alone(seen: Seen, tokens: int, *, three_way: bool) -> Tensor:
-    """What the model numbered a document with that it was fed alone: [T], or [3, T]."""
+def _positions_alone(forward: ForwardPass, tokens: int, *, three_way: bool) -> Tensor:
+    """The positions, [T] or [3, T], that the model itself gave to a document alone."""
     counted = torch.arange(tokens)
-    found = counted[None] if seen.positions is None else seen.positions.cpu()
+    found = counted[None] if forward.positions is None else forward.positions.cpu()
     if not three_way:
         return found[0]
     return found[-3:, 0] if found.ndim == 3 else found[0].expand(3, -1)

@@ -1,21 +1,29 @@
-"""A batch's documents beside themselves alone: tokens, labels, positions, pixels."""
+"""A batch's documents beside themselves alone: tokens, labels, positions, pixels, and who sees whose tokens.
+
+For the last, some documents of a batch get other words and other pixels; what the model makes of the rest must stay as
+it was. Not one by one: for each binary digit of their places, first those with a 0 there are changed, then those with a
+1. Any two documents differ in a digit, so whoever sees whom, one of these passes shows it: 12 for 64 documents, not 64.
+
+    >>> [sorted(group) for group in groups(3)]
+    [[0, 2], [1], [0, 1], [2]]
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from lading.errors import ExactnessError, SkipSample
+from lading.errors import ExactnessError
 from lading.family import Family
-from lading.fields import IGNORE_INDEX
-from lading.loader import Samples
-from lading.records import Batch, Conversation, Document
-from lading.tensors import split
-from lading.verify.alone import TYPES, model_inputs, own_inputs
-from lading.verify.labels import labels_alone
+from lading.fields import IGNORE_INDEX, Field
+from lading.records import Batch, Document
+from lading.tensors import join, split
+from lading.verify.alone import TYPES, Alone
+from lading.verify.model import run
 from lading.verify.result import Aspect, Difference
 
 POSITION_ROUNDING = 1e-4
@@ -44,44 +52,6 @@ class Place:
         return Difference(where=self.document.key.where, aspect=aspect, detail=detail)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Alone:
-    """One conversation by itself. Law: nothing in it went through `tokenise`, `materialise` or `collate`."""
-
-    conversation: Conversation
-    own: Mapping[str, Tensor]
-    """What the processor gives."""
-    inputs: Mapping[str, object]
-    """What a model is fed."""
-    labels: tuple[int, ...] | None
-    """Unshifted; `None` where the chat template does not tell."""
-    not_compared: str = ""
-    """Why there are no labels."""
-
-    @property
-    def ids(self) -> Tensor:
-        """[T]."""
-        return self.own["input_ids"][0]
-
-
-def alone(samples: Samples, index: int) -> Alone:
-    """Sample `index` by itself."""
-    facts, conversation = samples.facts, samples.conversation(index)
-    own = own_inputs(facts, conversation, samples.encoder.footprints(conversation))
-    labels, not_compared = None, ""
-    try:
-        labels = tuple(labels_alone(facts, conversation, own["input_ids"][0].tolist()))
-    except SkipSample as skip:
-        not_compared = f"labels: {skip.found}"
-    return Alone(
-        conversation=conversation,
-        own=own,
-        inputs=model_inputs(facts, own, conversation),
-        labels=labels,
-        not_compared=not_compared,
-    )
-
-
 def places(batch: Batch) -> list[Place]:
     """The documents of a batch, row by row."""
     found = []
@@ -94,7 +64,7 @@ def places(batch: Batch) -> list[Place]:
 
 
 def compare_tokens(batch: Batch, place: Place, other: Alone) -> Iterator[Difference]:
-    """Tokens, and what the model is told each of them is."""
+    """Tokens, and the type of each, where the model takes types."""
     ids = place.of(batch.tensor("input_ids"))
     if ids.tolist() != other.ids.tolist():
         yield place.differs("tokens", _first_difference(ids.tolist(), other.ids.tolist()))
@@ -176,3 +146,71 @@ def _first_difference(found: list[int], wanted: list[int]) -> str:
         return f"{len(found)} tokens here, {len(wanted)} alone"
     place = next(number for number, (one, other) in enumerate(zip(found, wanted, strict=True)) if one != other)
     return f"token {place} is {found[place]} here, {wanted[place]} alone"
+
+
+@dataclass(kw_only=True, slots=True)
+class HiddenChange:
+    """How far a document's last hidden states moved."""
+
+    by_others: float = 0.0
+    """The most they moved while only other documents were changed."""
+    by_itself: list[float] = field(default_factory=list)
+    """The most they moved, for every time it was changed itself."""
+
+
+def groups(documents: int) -> Iterator[set[int]]:
+    """Which documents are changed together, pass by pass."""
+    for digit in range(max(0, documents - 1).bit_length()):
+        for value in (0, 1):
+            yield {place for place in range(documents) if place >> digit & 1 == value}
+
+
+def hidden_changes(
+    model: Any, batch: Batch, found: list[Place], hidden: Tensor, fields: Mapping[str, Field], fixed: Tensor
+) -> list[HiddenChange]:
+    """How changes move the hidden states of every document of a batch; unchanged they are `hidden` [B, S, D]."""
+    result = [HiddenChange() for _ in found]
+    for group in groups(len(found)):
+        changed = run(model, perturbed(batch, found, group, fields, fixed).inputs).hidden
+        moved = (changed - hidden).abs().amax(-1)
+        for number, (place, change) in enumerate(zip(found, result, strict=True)):
+            most = place.of(moved).max().item()
+            if number in group:
+                change.by_itself.append(most)
+            else:
+                # Not a number is not equal either.
+                change.by_others = max(change.by_others, most if most == most else float("inf"))
+    return result
+
+
+def perturbed(
+    batch: Batch, found: list[Place], group: Collection[int], fields: Mapping[str, Field], fixed: Tensor
+) -> Batch:
+    """The batch with other words and negative pixels in the documents of a group. Tokens in `fixed` (marks, pads) stay,
+    so that media keep their places.
+    """
+    ids = batch.tensor("input_ids").clone()
+    words = torch.unique(ids[~torch.isin(ids, fixed)])
+    for number in group:
+        own = found[number].of(ids)  # a view: what is written here is written there
+        free = ~torch.isin(own, fixed)
+        own[free] = words[(torch.searchsorted(words, own[free]) + 1) % len(words)]
+    inputs: dict[str, Any] = {**batch.inputs, "input_ids": ids}
+    media = {name: batch.tensor(name) for name in fields if name in batch and fields[name].axis != "token"}
+    return replace(batch, inputs={**inputs, **_negated(media, [place.document for place in found], group, fields)})
+
+
+def _negated(
+    media: Mapping[str, Tensor], documents: list[Document], group: Collection[int], fields: Mapping[str, Field]
+) -> dict[str, Tensor]:
+    parts = split(media, documents, fields)
+    for number in group:
+        parts[number] = {
+            name: -tensor if _are_features(name, tensor) else tensor for name, tensor in parts[number].items()
+        }
+    return join(parts, fields)
+
+
+def _are_features(name: str, tensor: Tensor) -> bool:
+    """Pixels and sounds; masks may be numbers with a point too, but say where features are."""
+    return tensor.is_floating_point() and tensor.ndim > 1 and "mask" not in name

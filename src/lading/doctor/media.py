@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from lading.doctor.checks.signatures import promised, seems_cut
-from lading.doctor.digests import content_digest
+from lading.doctor.duplicates import content_digest
 from lading.doctor.kinds import Problem
-from lading.doctor.reading import CORRUPT, kind_of, said
+from lading.doctor.reading import CORRUPT, kind_of, refusal_text
 from lading.errors import Reason, SkipSample
 from lading.fields import MediaKind
 from lading.media import audio, image, measure, video
@@ -30,13 +29,26 @@ EXTREME = 50
 """A long side so many times the short one is a thread."""
 CUT: Mapping[MediaKind, str] = {"image": "truncated_picture", "video": "truncated_clip"}
 """What a medium without its end is called."""
-MAY_BE_ODD = ("gif", "webp", "png", "tiff")
+MAY_BE_UNUSUAL = ("gif", "webp", "png", "tiff")
 """Kinds of pictures that may hold several, or more than eight bits."""
+EXTENSIONS: Mapping[str, str] = {
+    **dict.fromkeys(("jpg", "jpeg", "jpe", "jfif"), "jpeg"),
+    **dict.fromkeys(("tif", "tiff"), "tiff"),
+    **dict.fromkeys(("mp4", "m4v", "mov", "m4a", "3gp"), "mp4"),
+    **dict.fromkeys(("mkv", "webm"), "matroska"),
+    **dict.fromkeys(("ppm", "pgm", "pbm", "pnm"), "ppm"),
+    **dict.fromkeys(("jp2", "j2k", "jpx"), "jpeg2000"),
+    **dict.fromkeys(("wmv", "asf"), "asf"),
+    **dict.fromkeys(("mpg", "mpeg"), "mpeg"),
+    **dict.fromkeys(("aif", "aiff"), "aiff"),
+    **{name: name for name in ("png", "gif", "webp", "bmp", "avif", "avi", "flv", "wav", "flac", "ogg", "mp3")},
+}
+"""What a file should be, by the end of its name."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
-    """What is known of a medium once it was looked at."""
+    """What is known of a medium once it was examined."""
 
     problems: tuple[Problem, ...] = ()
     size: Size | None = None
@@ -56,13 +68,14 @@ class Opened:
     deep: bool
 
     @property
-    def seems(self) -> str:
-        """A word about what the bytes look like, for messages."""
-        return f"; its first bytes look like {self.content}" if self.content else ""
+    def seems_cut(self) -> bool:
+        """Whether the end of the file seems to be missing. Only decoding knows; what seems whole is not decoded."""
+        check = _ENDS.get(self.content or "")
+        return check is not None and check(self.file, self.bytes)
 
 
 def examine_medium(part: MediaPart, *, deep: bool = False) -> Verdict:
-    """Look at one medium; those who come as decoded objects are only measured."""
+    """Look at one medium; one that comes as a decoded object is only measured."""
     with warnings.catch_warnings():
         # Pillow warns of large pictures; so do we, by name.
         warnings.simplefilter("ignore")
@@ -85,7 +98,7 @@ def _stored(part: MediaPart, *, deep: bool) -> Verdict:
                 return Verdict(problems=(Problem("empty_media", f"{part.kind} {name_of(part)} of 0 bytes"),))
             file.seek(0)
             opened = Opened(part=part, file=file, bytes=size, content=content_of(file.read(HEAD)), deep=deep)
-            measured, problems = _looked_at(opened)
+            measured, problems = _checked(opened)
             content = content_digest(file, size) if isinstance(source, str) else 0
     except OSError as error:
         detail = f"{part.kind} {name_of(part)} that cannot be read ({error.strerror or error})"
@@ -93,20 +106,18 @@ def _stored(part: MediaPart, *, deep: bool) -> Verdict:
     return Verdict(problems=tuple(problems), size=measured, content=content)
 
 
-def _looked_at(opened: Opened) -> tuple[Size | None, list[Problem]]:
+def _checked(opened: Opened) -> tuple[Size | None, list[Problem]]:
+    medium, content = opened.part.kind, opened.content
     try:
         size = measure(opened.part)
     except SkipSample as skip:
         refusal = _refusal(opened.part, skip)
-        return None, [Problem(_cut_short(opened, refusal.kind), refusal.detail + opened.seems)]
-    return size, [*_LOOKS[opened.part.kind](opened, size), *_misnamed(opened)]
-
-
-def _cut_short(opened: Opened, kind: str) -> str:
-    """The name for what cannot be read: of a file that is what it should be, but has no end, this is the reason."""
-    fits = MEDIUM.get(opened.content or "") == opened.part.kind
-    cut = fits and kind == CORRUPT[opened.part.kind] and seems_cut(opened.content, opened.file, opened.bytes)
-    return CUT.get(opened.part.kind, kind) if cut else kind
+        kind = refusal.kind
+        # Of a file that is what it should be, but has no end, that is the reason why it cannot be read.
+        if kind == CORRUPT[medium] and MEDIUM.get(content or "") == medium and opened.seems_cut:
+            kind = CUT.get(medium, kind)
+        return None, [Problem(kind, refusal.detail + (f"; its first bytes look like {content}" if content else ""))]
+    return size, [*_CHECKS[medium](opened, size), *_misnamed(opened)]
 
 
 def _picture(opened: Opened, size: Size) -> Iterator[Problem]:
@@ -121,8 +132,8 @@ def _picture(opened: Opened, size: Size) -> Iterator[Problem]:
         yield Problem("extreme_shape", f"{name} of {shape}")
     broken = list(_decoded(opened, CUT["image"], lambda: image.decode(opened.part)))
     yield from broken
-    if not broken and opened.content in MAY_BE_ODD:
-        yield from _odd(opened.part)
+    if not broken and opened.content in MAY_BE_UNUSUAL:
+        yield from _unusual(opened.part)
 
 
 def _clip(opened: Opened, size: Size) -> Iterator[Problem]:
@@ -142,7 +153,7 @@ def _sound(opened: Opened, size: Size) -> Iterator[Problem]:
     yield from _decoded(opened, "undecodable_media", lambda: audio.decode(opened.part, size.rate))
 
 
-_LOOKS: Mapping[MediaKind, Callable[[Opened, Size], Iterator[Problem]]] = {
+_CHECKS: Mapping[MediaKind, Callable[[Opened, Size], Iterator[Problem]]] = {
     "image": _picture,
     "video": _clip,
     "audio": _sound,
@@ -151,7 +162,7 @@ _LOOKS: Mapping[MediaKind, Callable[[Opened, Size], Iterator[Problem]]] = {
 
 def _decoded(opened: Opened, cut: str, decode: Callable[[], object]) -> Iterator[Problem]:
     """Decode what seems cut, to be sure; with `deep`, everything."""
-    suspect = seems_cut(opened.content, opened.file, opened.bytes)
+    suspect = opened.seems_cut
     if not (suspect or opened.deep):
         return
     try:
@@ -162,7 +173,7 @@ def _decoded(opened: Opened, cut: str, decode: Callable[[], object]) -> Iterator
         yield Problem(broken if skip.reason == Reason.CORRUPT_MEDIA else refusal.kind, refusal.detail)
 
 
-def _odd(part: MediaPart) -> Iterator[Problem]:
+def _unusual(part: MediaPart) -> Iterator[Problem]:
     """What of a whole picture the model does not see as its author does."""
     with open_picture(part, readable(part)) as picture:
         if picture.mode.startswith("I") or picture.mode == "F":
@@ -181,7 +192,7 @@ def _moves(picture: Image.Image) -> bool:
 
 def _misnamed(opened: Opened) -> Iterator[Problem]:
     name = opened.part.reference
-    wanted = promised(str(name)) if isinstance(name, (str, Path)) else None
+    wanted = named_content(str(name)) if isinstance(name, (str, Path)) else None
     if opened.content is not None and wanted is not None and opened.content != wanted:
         yield Problem("misnamed_media", f"{name_of(opened.part)} is {opened.content}, not {wanted}")
 
@@ -208,4 +219,75 @@ def _measured(part: MediaPart) -> Verdict:
 
 
 def _refusal(part: MediaPart, skip: SkipSample) -> Problem:
-    return Problem(kind_of(skip.reason, part.kind), said(skip))
+    return Problem(kind_of(skip.reason, part.kind), refusal_text(skip))
+
+
+def named_content(name: str) -> str | None:
+    """What a file should be, by its name.
+
+    >>> named_content("a/cat.JPG"), named_content("cat")
+    ('jpeg', None)
+    """
+    return EXTENSIONS.get(name.rpartition(".")[2].lower())
+
+
+def _jpeg_cut(file: BinaryIO, size: int) -> bool:
+    """No mark of its end behind the header (a thumbnail there has its own). What was appended does no harm."""
+    file.seek(max(0, size - 64))
+    if file.read().rstrip(b"\0\r\n ").endswith(b"\xff\xd9"):
+        return False
+    file.seek(0)
+    everything = file.read()
+    place = 2
+    while place + 4 <= len(everything) and everything[place] == 0xFF and everything[place + 1] != 0xDA:
+        place += 2 + int.from_bytes(everything[place + 2 : place + 4])
+    return everything.find(b"\xff\xd9", place) < 0
+
+
+def _png_cut(file: BinaryIO, size: int) -> bool:
+    file.seek(max(0, size - 4096))
+    return b"IEND" not in file.read()
+
+
+def _gif_cut(file: BinaryIO, size: int) -> bool:
+    file.seek(max(0, size - 64))
+    return not file.read().rstrip(b"\0").endswith(b";")
+
+
+def _riff_cut(file: BinaryIO, size: int) -> bool:
+    file.seek(4)
+    length = int.from_bytes(file.read(4), "little")
+    # What is written while it is recorded has no length, or all bits set.
+    return length not in (0, 0xFFFFFFFF) and length + 8 > size + 1
+
+
+def _bmp_cut(file: BinaryIO, size: int) -> bool:
+    file.seek(2)
+    return int.from_bytes(file.read(4), "little") > size
+
+
+def _boxes_cut(file: BinaryIO, size: int) -> bool:
+    """Whether the last box of an MP4 ends behind the file."""
+    place = 0
+    while place + 8 <= size:
+        file.seek(place)
+        header = file.read(16)
+        length = int.from_bytes(header[:4])
+        if length == 1:
+            length = int.from_bytes(header[8:16])
+        if length < 8:
+            # 0: to the end of the file, whatever that is.
+            return False
+        place += length
+    return place > size
+
+
+_ENDS: Mapping[str, Callable[[BinaryIO, int], bool]] = {
+    "jpeg": _jpeg_cut,
+    "png": _png_cut,
+    "gif": _gif_cut,
+    "webp": _riff_cut,
+    "avi": _riff_cut,
+    "bmp": _bmp_cut,
+    "mp4": _boxes_cut,
+}

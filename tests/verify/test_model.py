@@ -11,7 +11,7 @@ import torch
 from lading import toy
 from lading.loader import read_processor
 from lading.verify import verify
-from lading.verify.models import load_model
+from lading.verify.model import load_model
 
 
 def whole_omni(thinker: Any) -> Any:

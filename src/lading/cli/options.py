@@ -1,18 +1,28 @@
-"""What every command that reads a corpus is told about it."""
+"""The options that commands share: of every command that reads a corpus, and of those that plan, so that one shows what
+another makes.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lading.addresses import refuse_address
-from lading.cli.show import remark
+from lading.cli.show import print_note
 from lading.conversation import FORMATS, Layout
 from lading.family import TokenizerChoice
+from lading.plan.knapsack import ALGORITHMS
+from lading.plan.order import PLACINGS
+from lading.records import TOO_LONG
 from lading.sources import Corpus, open_corpus
 from lading.sources.corpus import refuse_what_is_no_path
+
+if TYPE_CHECKING:
+    from lading.loader import LoaderConfig
+    from lading.loader.planning import Planning
 
 
 def _checked_corpus(path: Path) -> Path:
@@ -41,6 +51,9 @@ TokenizerName = Annotated[
     TokenizerChoice,
     typer.Option("--tokenizer", help="exact: encode text by the processor's own tokenizer alone, never by gigatoken."),
 ]
+FamilyName = Annotated[
+    str | None, typer.Option("--family", help="Model family, where the processor's class does not tell.")
+]
 FormatName = Annotated[
     str | None,
     typer.Option("--format", help="Read rows as one of: " + ", ".join(FORMATS) + ". Without it, by their first rows."),
@@ -55,6 +68,33 @@ MediaRoots = Annotated[
 DatasetNames = Annotated[
     list[str] | None, typer.Option("--dataset", help="A data set of META; may be given again. Without it, all.")
 ]
+
+PackSize = Annotated[int, typer.Option("--pack-size", help="Tokens in a pack.")]
+WorldSize = Annotated[int, typer.Option("--world-size", help="Ranks that train together.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the order.")]
+Epoch = Annotated[int, typer.Option("--epoch", help="Epoch of the order.")]
+Algorithm = Annotated[str, typer.Option("--algorithm", help="One of: " + ", ".join(ALGORITHMS) + ".")]
+Placing = Annotated[str, typer.Option("--placing", help="One of: " + ", ".join(PLACINGS) + ".")]
+TooLong = Annotated[
+    str, typer.Option("--too-long", help="What becomes of a sample longer than a pack: " + " or ".join(TOO_LONG) + ".")
+]
+PlaceholderMedia = Annotated[
+    bool, typer.Option("--placeholder-media", help="Leave room for a placeholder, as the loader's option does.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first bad sample.")]
+
+
+def own_cores() -> int:
+    """The cores that this process may use; all of the machine's where the system cannot say (Linux can).
+
+    >>> own_cores() >= 1
+    True
+    """
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
 
 
 def opened(
@@ -74,9 +114,25 @@ def print_formats(corpus: Corpus, layouts: tuple[Layout, ...]) -> None:
     for source, layout in zip(corpus.sources, layouts, strict=True):
         if layout.format is not None:
             line = f"{source.config.name}: read as {layout.format} ({FORMATS[layout.format].title})"
-            remark(line, style="dim")
+            print_note(line, style="dim")
 
 
 def formats(corpus: Corpus, layouts: tuple[Layout, ...]) -> dict[str, str | None]:
     """The same for programs."""
     return {source.config.name: layout.format for source, layout in zip(corpus.sources, layouts, strict=True)}
+
+
+def counted(corpus: Corpus, processor: str, family: str | None, config: LoaderConfig, *, as_json: bool) -> Planning:
+    """A corpus, counted; first, unless JSON is wanted, a note of what its rows are read as."""
+    from lading.encode import Encoder
+    from lading.lengths import count_lengths
+    from lading.loader import Samples
+    from lading.loader.planning import Planning
+    from lading.samples.skip import SkipPolicy
+
+    encoder = Encoder.of(processor, family, tokenizer=config.tokenizer)
+    policy = SkipPolicy(strict=config.strict, decode_seconds=config.decode_seconds)
+    samples = Samples(corpus=corpus, encoder=encoder, policy=policy)
+    if not as_json:
+        print_formats(corpus, samples.layouts)
+    return Planning.of(samples, count_lengths(samples, cache=True), config)
