@@ -222,7 +222,7 @@ def test_who_shares_a_pack_does_not_depend_on_the_number_of_ranks() -> None:
 
 def test_large_corpora_are_packed_window_by_window(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lading.plan.make.WINDOW", 1000)
-    monkeypatch.setattr("lading.plan.order.place.SLICE", 64)
+    monkeypatch.setattr("lading.plan.order.SLICE", 64)
     lengths = table(np.random.default_rng(0).integers(1, 100, 4321).tolist())
     plan = make_plan(lengths, pack_size=500, world_size=8)
     assert sorted(plan.members.tolist()) == list(range(4321))
