@@ -11,14 +11,18 @@ from __future__ import annotations
 
 import inspect
 from typing import Any, Final
+from weakref import WeakSet
 
 from lading.attention.boundaries import boundaries_or_mask
 from lading.attention.varlen import varlen_attention
 from lading.errors import ConfigError
 from lading.fields import BOUNDARIES, LONGEST
+from lading.private_names import attention_of
 
 LANGUAGE: Final = "lading_varlen"
 TOWER: Final = "lading_varlen_flash"
+_hooked: WeakSet[Any] = WeakSet()
+"""Towers that were told to leave out the boundaries of documents."""
 
 
 def use_varlen(model: Any) -> dict[str, str]:
@@ -39,15 +43,16 @@ def use_varlen(model: Any) -> dict[str, str]:
     }
     chosen[next((key for key, (config, _) in parts.items() if config is language), "")] = LANGUAGE
     model.set_attn_implementation(chosen)
-    if language._attn_implementation != LANGUAGE:
+    if attention_of(language) != LANGUAGE:
         raise ConfigError(
             found=f"{type(model).__name__}, whose attention is its own and cannot be chosen",
             wanted="a model on transformers' AttentionInterface",
             consequence="use attention='mask', which needs no other attention",
         )
     for module in (module for config, tower in parts.values() if config is not language for module in tower):
-        if _without_documents not in module._forward_pre_hooks.values():
+        if module not in _hooked:
             module.register_forward_pre_hook(_without_documents, with_kwargs=True)
+            _hooked.add(module)
     return chosen
 
 

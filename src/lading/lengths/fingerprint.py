@@ -32,6 +32,7 @@ COUNTING = (
     "fields.py",
     "lengths/",
     "media/",
+    "private_names.py",
     "records/",
     "samples/",
     "sources/",

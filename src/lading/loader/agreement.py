@@ -15,13 +15,13 @@ from collections import defaultdict
 from itertools import count
 
 import torch.distributed as distributed
-from torch.distributed import distributed_c10d
 
 from lading import plain
 from lading.errors import ConfigError
 from lading.loader.ranks import Ranks
 from lading.loader.state import DIGESTS, made_of
 from lading.plan.fingerprint import plan_fingerprint
+from lading.private_names import default_store
 from lading.records import PackPlan
 
 _NUMBERS: defaultdict[tuple[int, ...], count[int]] = defaultdict(count)
@@ -47,8 +47,7 @@ def _agree(plan: PackPlan, peers: tuple[int, ...], number: int) -> None:
     own, facts, here = plan_fingerprint(plan), made_of(plan), distributed.get_rank()
     asked = {name: value for name, value in facts.items() if name not in DIGESTS}
     name = f"lading/{plain.digest({'peers': peers})}/{number}/{plan.epoch}/{json.dumps(asked)}"
-    # torch has no public way to the store that every process group brings along.
-    store = distributed_c10d._get_default_store()
+    store = default_store()
     store.set(f"{name}/{here}", json.dumps({"plan": own, "made_of": facts}))
     for other in peers:
         if other == here or not store.check([f"{name}/{other}"]):

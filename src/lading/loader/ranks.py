@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lading.errors import ConfigError
+from lading.private_names import process_groups
 
 logger = logging.getLogger(__name__)
 
@@ -142,12 +143,10 @@ def _of_all() -> Ranks:
 
 def _has_subgroups() -> bool:
     """Whether there are groups of some of the ranks, as meshes of several dimensions make them."""
-    from torch.distributed import distributed_c10d
+    import torch.distributed as distributed
 
-    # torch has no public list of the groups that were made. Copies of the whole group, DeepSpeed's, say nothing.
-    return any(
-        1 < group.size() < distributed_c10d._get_default_group().size() for group in distributed_c10d._world.pg_map
-    )
+    # Copies of the whole group, DeepSpeed's, say nothing.
+    return any(1 < group.size() < distributed.get_world_size() for group in process_groups())
 
 
 def _of_group(group: Any) -> Ranks:
