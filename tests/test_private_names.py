@@ -1,5 +1,6 @@
 """Private names of other packages: each is there, does what it is used for, and is missed by name when it is gone."""
 
+import os
 import pickle
 import re
 from collections.abc import Callable, Iterator
@@ -67,7 +68,7 @@ def death() -> None:
     private_names.raise_in_next_alone(running)
     process = private_names.worker_of(running)
     process.kill()
-    process.join()
+    os.waitid(os.P_PID, process.pid or 0, os.WEXITED | os.WNOWAIT)  # dead, and torch could still see it
     torch._C._error_if_any_worker_fails()  # type: ignore[attr-defined]  # what the signal handler calls
     assert running._worker_result_queue._writer.closed
     assert not running._worker_pids_set
