@@ -17,7 +17,7 @@ from lading.errors import CorpusError, ExactnessError, Reason
 from lading.family import Attention
 from lading.fields import IGNORE_INDEX
 from lading.loader import Loader, Samples, load_processor, read_processor
-from lading.progress import Advance, told
+from lading.progress import Advance, task
 from lading.records import Batch, Dropped
 from lading.sources import Corpus, open_corpus
 from lading.verify.choose import part_of, spread
@@ -78,7 +78,7 @@ def verify(
         tolerance=TOLERANCE[model == SMALL] if tolerance is None else tolerance,
         fixed=torch.tensor(sorted(facts.processor.tokenizer.get_added_vocab().values())),
     )
-    with told(progress, "comparing", len(chosen)) as advance:
+    with task("comparing", len(chosen), progress=progress) as advance:
         for lot in _lots(samples, loaded, comparison.dropped):
             try:
                 loader = Loader(
