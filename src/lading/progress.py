@@ -166,25 +166,18 @@ class Terminal:
 
     @cached_property
     def _display(self) -> Progress:
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            ProgressColumn,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
+        from rich import progress as bars
         from rich.text import Text
 
-        class HowFar(ProgressColumn):
+        class HowFar(bars.ProgressColumn):
             """As the log says it."""
 
             def render(self, task: Task) -> Text:
                 return Text(how_far(task.completed, task.total, task.fields["unit"]) if task.total else "")
 
-        times = (TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn())
-        return Progress(
-            *("{task.description}", BarColumn(), HowFar(), *times),
+        times = (bars.TimeElapsedColumn(), "left:", bars.TimeRemainingColumn())
+        return bars.Progress(
+            *("{task.description}", bars.BarColumn(), HowFar(), *times),
             console=self.console,
             transient=True,
             refresh_per_second=5,

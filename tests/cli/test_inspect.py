@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lading import toy
-from lading.cli.cores import own_cores
+from lading.cli.data import own_cores
 from tests.cli.test_commands import lading
 from tests.cli.test_speech import run
 

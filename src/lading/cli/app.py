@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import platform
 import sys
 from collections.abc import Mapping
 from importlib import import_module
@@ -11,10 +12,9 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from lading.cli import clock
-from lading.cli.show import errors
+from lading import __version__
+from lading.cli.show import begin, errors
 from lading.cli.speech import Quiet, Verbose, speak
-from lading.cli.versions import print_versions
 from lading.errors import LadingError, misspelt
 
 COMMANDS: Mapping[str, str] = {
@@ -67,6 +67,26 @@ class CommandGroup(TyperGroup):
         return name, None if name is None else command(name), rest
 
 
+PACKAGES = ("torch", "transformers")
+"""Packages that decide what comes out. They are not loaded for it."""
+
+
+def print_versions(wanted: bool) -> None:
+    """Print the versions, one a line, and end the command."""
+    if not wanted:
+        return
+    from importlib.metadata import PackageNotFoundError, version
+
+    typer.echo(f"lading {__version__}")
+    typer.echo(f"python {platform.python_version()}")
+    for package in PACKAGES:
+        try:
+            typer.echo(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            typer.echo(f"{package} is not installed")
+    raise typer.Exit()
+
+
 app = typer.Typer(
     name="lading",
     cls=CommandGroup,
@@ -94,7 +114,7 @@ def lading(
     ] = False,
 ) -> None:
     """What stands before the command's name holds too: `lading -v plan …`."""
-    clock.begin(context.obj)
+    begin(context.obj)
     if not (verbose or quiet):
         speak(context, 0)
 

@@ -12,7 +12,6 @@ import typer
 from rich.table import Table
 
 from lading.addresses import refuse_writing_to_address
-from lading.cli.clock import took
 from lading.cli.data import (
     DatasetNames,
     FormatName,
@@ -25,7 +24,7 @@ from lading.cli.data import (
     opened,
     print_formats,
 )
-from lading.cli.show import check_writable, console, print_json, remark
+from lading.cli.show import check_writable, console, print_json, remark, took
 from lading.cli.speech import Quiet, Verbose
 from lading.errors import ConfigError
 from lading.progress import task

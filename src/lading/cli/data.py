@@ -1,9 +1,10 @@
-"""What every command that reads a corpus is told about it."""
+"""The options that several commands have, so that one shows what another makes, and what they open by them."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,8 +12,15 @@ from lading.addresses import refuse_address
 from lading.cli.show import remark
 from lading.conversation import FORMATS, Layout
 from lading.family import TokenizerChoice
+from lading.plan.knapsack import ALGORITHMS
+from lading.plan.order import PLACINGS
+from lading.records import TOO_LONG
 from lading.sources import Corpus, open_corpus
 from lading.sources.corpus import refuse_what_is_no_path
+
+if TYPE_CHECKING:
+    from lading.loader import LoaderConfig
+    from lading.loader.planning import Planning
 
 
 def _checked_corpus(path: Path) -> Path:
@@ -56,6 +64,31 @@ DatasetNames = Annotated[
     list[str] | None, typer.Option("--dataset", help="A data set of META; may be given again. Without it, all.")
 ]
 
+PackSize = Annotated[int, typer.Option("--pack-size", help="Tokens in a pack.")]
+WorldSize = Annotated[int, typer.Option("--world-size", help="Ranks that train together.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the order.")]
+Epoch = Annotated[int, typer.Option("--epoch", help="Epoch of the order.")]
+Algorithm = Annotated[str, typer.Option("--algorithm", help="One of: " + ", ".join(ALGORITHMS) + ".")]
+Placing = Annotated[str, typer.Option("--placing", help="One of: " + ", ".join(PLACINGS) + ".")]
+TooLong = Annotated[
+    str, typer.Option("--too-long", help="What becomes of a sample longer than a pack: " + " or ".join(TOO_LONG) + ".")
+]
+PlaceholderMedia = Annotated[
+    bool, typer.Option("--placeholder-media", help="Leave room for a placeholder, as the loader's option does.")
+]
+
+
+def own_cores() -> int:
+    """The cores that this process may use; all of the machine's where the system does not tell (it is Linux that does).
+
+    >>> own_cores() >= 1
+    True
+    """
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
 
 def opened(
     meta: Path,
@@ -80,3 +113,19 @@ def print_formats(corpus: Corpus, layouts: tuple[Layout, ...]) -> None:
 def formats(corpus: Corpus, layouts: tuple[Layout, ...]) -> dict[str, str | None]:
     """The same for programs."""
     return {source.config.name: layout.format for source, layout in zip(corpus.sources, layouts, strict=True)}
+
+
+def counted(corpus: Corpus, processor: str, family: str | None, config: LoaderConfig, *, as_json: bool) -> Planning:
+    """A corpus, counted; what its rows are read as is said first, to people."""
+    from lading.encode import Encoder
+    from lading.lengths import count_lengths
+    from lading.loader import Samples
+    from lading.loader.planning import Planning
+    from lading.samples.skip import SkipPolicy
+
+    encoder = Encoder.of(processor, family, tokenizer=config.tokenizer)
+    policy = SkipPolicy(strict=config.strict, decode_seconds=config.decode_seconds)
+    samples = Samples(corpus=corpus, encoder=encoder, policy=policy)
+    if not as_json:
+        print_formats(corpus, samples.layouts)
+    return Planning.of(samples, count_lengths(samples, cache=True), config)

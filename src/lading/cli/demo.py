@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lading.cli.clock import took
-from lading.cli.show import check_writable, console, ledger_table, plan_table, print_json, two_columns
+from lading.cli.show import check_writable, console, ledger_table, plan_table, print_json, took, two_columns
 from lading.cli.speech import Quiet, Verbose
 from lading.progress import task
 

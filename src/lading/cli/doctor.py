@@ -11,8 +11,6 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from lading.cli.clock import took
-from lading.cli.cores import own_cores
 from lading.cli.data import (
     DatasetNames,
     FormatName,
@@ -21,9 +19,10 @@ from lading.cli.data import (
     Meta,
     checked_processor,
     formats,
+    own_cores,
     print_formats,
 )
-from lading.cli.show import check_writable, console, print_json, two_columns
+from lading.cli.show import check_writable, console, print_json, took, two_columns
 from lading.cli.speech import Quiet, Verbose
 from lading.progress import task
 from lading.records import Severity

@@ -8,20 +8,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lading.cli.clock import took
 from lading.cli.data import (
+    Algorithm,
     DatasetNames,
+    Epoch,
     FormatName,
     MediaFolder,
     MediaRoots,
     Meta,
+    PackSize,
+    PlaceholderMedia,
+    Placing,
     Processor,
+    Seed,
     TokenizerName,
+    TooLong,
+    WorldSize,
+    counted,
     formats,
     opened,
 )
-from lading.cli.planned import Algorithm, Epoch, PackSize, PlaceholderMedia, Placing, Seed, TooLong, WorldSize, counted
-from lading.cli.show import check_writable, console, plan_table, print_json, remark, say_nothing_is_left
+from lading.cli.show import check_writable, console, plan_table, print_json, remark, say_nothing_is_left, took
 from lading.cli.speech import Quiet, Verbose
 from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
 from lading.progress import task

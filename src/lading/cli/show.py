@@ -6,7 +6,9 @@ import json
 import logging
 import os
 import sys
+import time
 from collections.abc import Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from lading.ledger import Ledger, SourceTotals
     from lading.plan import PlanStats
 
+_began: ContextVar[float] = ContextVar("lading_command_began")
 WIDE = 100_000
 """Columns of a stream that is no terminal: as many as anything needs."""
 
@@ -147,3 +150,18 @@ def two_columns(title: str) -> Table:
     table.add_column(style="dim")
     table.add_column(overflow="fold")
     return table
+
+
+def begin(at: float | None = None) -> None:
+    """A command began at this time (`time.monotonic`), or now."""
+    _began.set(time.monotonic() if at is None else at)
+
+
+def took() -> float:
+    """Seconds since the command began, by the clock on the wall: loading torch and opening files are part of it.
+
+    >>> begin(time.monotonic() - 5)
+    >>> round(took())
+    5
+    """
+    return time.monotonic() - _began.get()

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from lading.cli.clock import took
 from lading.cli.data import DatasetNames, FormatName, MediaFolder, MediaRoots, Meta, Processor, opened, print_formats
-from lading.cli.show import console, errors, print_json, two_columns
+from lading.cli.show import console, errors, print_json, took, two_columns
 from lading.cli.speech import Quiet, Verbose
 from lading.errors import UnknownName
 from lading.family import ATTENTIONS
