@@ -7,6 +7,7 @@
     ├── CorpusError            a whole file of the corpus cannot be read
     ├── SkipSample             one sample cannot be trained on; it carries a `Reason` and ends in the ledger
     ├── TooManyFailures        samples kept failing after planning; the bound was reached
+    ├── MissingPrivateName     another package no longer has a private name that is used of it
     └── ExactnessError         a promise of ours does not hold (a counted length differs from the encoded one …)
 
 Every message says what was found, what was wanted, what follows from it, and where:
@@ -160,6 +161,10 @@ class SkipSample(LadingError):
 
 class TooManyFailures(LadingError):
     """Samples that had been counted and planned kept failing; the loader's bound was reached."""
+
+
+class MissingPrivateName(LadingError):
+    """Another package, in the version that is installed, lacks a name that is used of it and was never public."""
 
 
 class ExactnessError(LadingError, AssertionError):

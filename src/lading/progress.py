@@ -1,17 +1,13 @@
 """How far long work is. Whoever works says it; whoever watches decides what a person sees of it.
 
-As with logging, and for its reason: finding rows, counting and planning happen rooms below the person who waits, and
-none of those rooms should know whether there is a terminal.
+As with logging, and for its reason: what works lies rooms below the person who waits, and knows of no terminal.
 
     silent     nothing: other ranks, `--quiet`, `Loader(progress=False)`
     logged     the default: a line of `logging` every half minute, and one at the end of what took long (level INFO)
-    Terminal   a bar on the error stream, two seconds after the work began; `logged` where that is no terminal
-
-Work says what it is, how much there is of it, and how much is done:
+    Terminal   rich's bar on the error stream, from two seconds on; `logged` where that is no terminal
 
     >>> with task("counting", 3) as advance:
     ...     advance(2)
-    ...     advance(1)
 """
 
 from __future__ import annotations
@@ -22,14 +18,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress, Task, TaskID
+    from rich.progress import Progress, Task
 
 logger = logging.getLogger("lading")
 
@@ -40,59 +36,42 @@ EVERY = 30.0
 
 Advance = Callable[[int], None]
 """Called with how much was done since the last call."""
-
-
-class Watcher(Protocol):
-    """Somebody who is told of work that begins, and how far it is."""
-
-    def __call__(self, what: str, total: int | None, unit: str) -> AbstractContextManager[Advance]:
-        """`total` is `None` where nobody knows; `unit` is what it counts, where that is not plain to see (`bytes`)."""
-        ...
+Watcher = Callable[[str, int | None, str], AbstractContextManager[Advance]]
+"""Called when work begins, with what it is, how much (`None`: nobody knows) and its unit (`bytes`, or none)."""
 
 
 @contextmanager
 def silent(what: str, total: int | None, unit: str) -> Iterator[Advance]:
     """Nobody is told."""
-    del what, total, unit
     yield lambda done: None
 
 
 @contextmanager
 def logged(what: str, total: int | None, unit: str) -> Iterator[Advance]:
     """Lines in the log: on the way, where it takes long, and at the end."""
-    begun = said = time.monotonic()
-    far = 0
+    began = last_line = time.monotonic()
+    done = 0
 
-    def advance(done: int) -> None:
-        nonlocal said, far
-        far += done
-        if time.monotonic() - said > EVERY:
-            said = time.monotonic()
-            logger.info("%s: %s", what, how_far(far, total, unit))
+    def advance(more: int) -> None:
+        nonlocal last_line, done
+        done += more
+        if time.monotonic() - last_line > EVERY:
+            last_line = time.monotonic()
+            logger.info("%s: %s", what, how_far(done, total, unit))
 
     yield advance
-    seconds = time.monotonic() - begun
+    seconds = time.monotonic() - began
     logger.log(logging.INFO if seconds > DELAY else logging.DEBUG, "%s took %.1f s", what, seconds)
 
 
 _watcher: ContextVar[Watcher] = ContextVar("lading_progress", default=logged)
 
 
-@contextmanager
-def task(what: str, total: int | None = None, unit: str = "") -> Iterator[Advance]:
-    """Tell whoever watches that this work began; inside, `advance` says how much more of it is done."""
-    with _watcher.get()(what, total, unit) as advance:
-        yield advance
-
-
-@contextmanager
-def told(progress: Advance | None, what: str, total: int) -> Iterator[Advance]:
-    """A task, unless the caller brought somebody of their own to tell."""
-    if progress is not None:
-        yield progress
-        return
-    with task(what, total) as advance:
-        yield advance
+def task(
+    what: str, total: int | None = None, unit: str = "", progress: Advance | None = None
+) -> AbstractContextManager[Advance]:
+    """Tell whoever watches (or `progress` in their place) that work began; inside, `advance` says how much is done."""
+    return _watcher.get()(what, total, unit) if progress is None else nullcontext(progress)
 
 
 @contextmanager
@@ -109,25 +88,15 @@ def default_watcher(*, wanted: bool, rank: int = 0) -> Watcher:
     """Who watches work that a library was called for: the one who does already, else a terminal; of rank 0 alone."""
     if not wanted or rank:
         return silent
-    present = _watcher.get()
-    return Terminal() if present is logged else present
-
-
-def bars_are_shown() -> bool:
-    """Whether a person may be shown bars: not where nobody watches, and not in a pipe; else, that is for others to say.
-
-    >>> with watched_by(silent):
-    ...     bars_are_shown()
-    False
-    """
-    watcher = _watcher.get()
-    return watcher.is_shown() if isinstance(watcher, Terminal) else watcher is not silent
+    return Terminal() if _watcher.get() is logged else _watcher.get()
 
 
 @contextmanager
 def bars_like_ours(shown: Callable[[], bool], hide: Callable[[], None], show: Callable[[], None]) -> Iterator[None]:
     """Inside, another library shows its own bars only where ours may be shown: `hide` and `show` are its switches."""
-    hidden = shown() and not bars_are_shown()
+    watcher = _watcher.get()
+    allowed = watcher.is_shown() if isinstance(watcher, Terminal) else watcher is not silent
+    hidden = shown() and not allowed
     if hidden:
         hide()
     try:
@@ -145,10 +114,8 @@ def how_far(done: float, total: float | None, unit: str = "") -> str:
     """
     from rich.filesize import decimal
 
-    def said(number: float) -> str:
-        return decimal(int(number)) if unit == "bytes" else f"{int(number):,}"
-
-    return said(done) if total is None else f"{said(done)} of {said(total)}"
+    written = decimal if unit == "bytes" else "{:,}".format
+    return written(int(done)) if total is None else f"{written(int(done))} of {written(int(total))}"
 
 
 class Terminal:
@@ -162,79 +129,58 @@ class Terminal:
 
         self.console = console or Console(stderr=True)
         self._process = os.getpid()
-        self._lock = threading.Lock()
-        self._open: set[TaskID] = set()
-        self._display: Progress | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
         # A terminal elsewhere is another one: what is pickled takes none of this one's locks and streams along.
         return (Terminal, ())
 
+    def is_shown(self) -> bool:
+        """Whether this is a terminal, and this process the one that it belongs to."""
+        return self.console.is_terminal and os.getpid() == self._process
+
     @contextmanager
     def __call__(self, what: str, total: int | None, unit: str) -> Iterator[Advance]:
-        """A bar, as soon as the work proves to be long."""
+        """A bar, as soon as the work proves to be long: by a clock of its own, since work may say nothing at first."""
         with logged(what, total, unit) as log:
             if not self.is_shown():
                 yield log
                 return
-            display, bar = self._begin(what, total, unit)
-            # A clock of its own: work may say nothing at all in its first seconds.
-            timer = threading.Timer(DELAY, self._show, [bar])
+            display = self._display
+            bar = display.add_task(what, total=total, visible=False, unit=unit)
+
+            def show() -> None:
+                display.update(bar, visible=True)
+                display.start()
+
+            timer = threading.Timer(DELAY, show)
             timer.daemon = True
             timer.start()
             try:
                 yield partial(display.advance, bar)
             finally:
                 timer.cancel()
-                self._end(bar)
+                timer.join()  # it may be about to show the bar
+                display.remove_task(bar)
+                if not display.tasks and display.live.is_started:
+                    display.stop()
 
-    def is_shown(self) -> bool:
-        """Whether this is a terminal, and this process the one that it belongs to."""
-        return self.console.is_terminal and os.getpid() == self._process
+    @cached_property
+    def _display(self) -> Progress:
+        from rich import progress as bars
+        from rich.text import Text
 
-    def _begin(self, what: str, total: int | None, unit: str) -> tuple[Progress, TaskID]:
-        with self._lock:
-            self._display = self._display or _display(self.console)
-            bar = self._display.add_task(what, total=total, visible=False, unit=unit)
-            self._open.add(bar)
-            return self._display, bar
+        class HowFar(bars.ProgressColumn):
+            """As the log says it."""
 
-    def _show(self, bar: TaskID) -> None:
-        with self._lock:
-            if bar in self._open and self._display is not None:
-                self._display.update(bar, visible=True)
-                self._display.start()
+            def render(self, task: Task) -> Text:
+                return Text(how_far(task.completed, task.total, task.fields["unit"]) if task.total else "")
 
-    def _end(self, bar: TaskID) -> None:
-        with self._lock:
-            self._open.discard(bar)
-            if self._display is None:
-                return
-            self._display.remove_task(bar)
-            if not self._open:
-                if self._display.live.is_started:
-                    self._display.stop()
-                self._display = None
-
-
-def _display(console: Console) -> Progress:
-    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.text import Text
-
-    class HowFar(ProgressColumn):
-        """As the log says it."""
-
-        def render(self, task: Task) -> Text:
-            return Text(how_far(task.completed, task.total, task.fields["unit"]) if task.total else "")
-
-    columns: list[Any] = [TextColumn("{task.description}"), BarColumn(), HowFar(), TimeElapsedColumn()]
-    return Progress(
-        *columns,
-        TextColumn("left:"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        refresh_per_second=5,
-        # What is printed meanwhile stands above the bar; but what goes into a file stays out of the terminal.
-        redirect_stdout=sys.stdout.isatty(),
-    )
+        times = (bars.TimeElapsedColumn(), "left:", bars.TimeRemainingColumn())
+        return bars.Progress(
+            *("{task.description}", bars.BarColumn(), HowFar(), *times),
+            console=self.console,
+            transient=True,
+            refresh_per_second=5,
+            # What is printed meanwhile stands above the bar; but what goes into a file stays out of the terminal.
+            redirect_stdout=sys.stdout.isatty(),
+        )

@@ -31,6 +31,7 @@ from torch.utils.data import get_worker_info
 
 from lading.errors import ExactnessError, Reason, SkipSample
 from lading.fields import IGNORE_INDEX, SEQUENCE_FIELDS, TOKEN_FIELDS, Field
+from lading.private_names import new_shared_memory
 from lading.records import Document, Encoded
 
 LARGE = 1 << 20
@@ -49,9 +50,7 @@ def empty_tensor(shape: Sequence[int], dtype: torch.dtype, device: torch.device 
             return torch.empty(*shape, dtype=dtype, device=device)
         # numpy asks Linux for large pages, torch does not: their first use takes half the time.
         return torch.from_numpy(np.empty(size, dtype=np.uint8)).view(dtype).view(*shape)
-    # torch's own collate function takes memory in this way; there is no public name for it.
-    shared = torch.UntypedStorage._new_shared(size)  # type: ignore[no-untyped-call]  # torch left it untyped
-    return torch.empty(0, dtype=dtype).set_(shared).view(*shape)
+    return torch.empty(0, dtype=dtype).set_(new_shared_memory(size)).view(*shape)
 
 
 def _handed_over(size: int, device: torch.device | str) -> bool:

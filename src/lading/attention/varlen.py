@@ -16,6 +16,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from typing import Any, Final
+from weakref import WeakSet
 
 import torch
 from torch import Tensor
@@ -24,9 +25,12 @@ from torch.nn.functional import pad
 from lading.attention.segments import AttentionOptions, attend
 from lading.errors import ConfigError
 from lading.fields import BOUNDARIES, LONGEST
+from lading.private_names import attention_of
 
 LANGUAGE: Final = "lading_varlen"
 TOWER: Final = "lading_varlen_flash"
+_hooked: WeakSet[Any] = WeakSet()
+"""Towers that were told to leave out the boundaries of documents."""
 UNSUPPORTED = ("softcap", "s_aux", "position_bias")
 """What some models ask of their attention besides."""
 Sees = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -55,15 +59,16 @@ def use_varlen(model: Any) -> dict[str, str]:
     }
     chosen[next((key for key, (config, _) in parts.items() if config is language), "")] = LANGUAGE
     model.set_attn_implementation(chosen)
-    if language._attn_implementation != LANGUAGE:
+    if attention_of(language) != LANGUAGE:
         raise ConfigError(
             found=f"{type(model).__name__}, whose attention is its own and cannot be chosen",
             wanted="a model on transformers' AttentionInterface",
             consequence="use attention='mask', which needs no other attention",
         )
     for module in (module for config, tower in parts.values() if config is not language for module in tower):
-        if _without_documents not in module._forward_pre_hooks.values():
+        if module not in _hooked:
             module.register_forward_pre_hook(_without_documents, with_kwargs=True)
+            _hooked.add(module)
     return chosen
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lading.encode.text_encoder import Span
-from lading.errors import ConfigError, Reason, SkipSample
+from lading.errors import ConfigError, MissingPrivateName, Reason, SkipSample
 from lading.family import TurnStyle
 from lading.fields import MediaKind
+from lading.private_names import compiled_template
 from lading.records import Conversation, Message, TextPart
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
+logger = logging.getLogger(__name__)
 
 Render = Callable[[Conversation], str]
 
@@ -68,7 +71,7 @@ class Renderer:
             )
         self._template, self._special_tokens, self._system_as_text = template, special_tokens, system_as_text
         plain = all(isinstance(token, str) for token in special_tokens.values())
-        self._compiled = compiled_template(template) if plain else None
+        self._compiled = _compiled(template) if plain else None
         self._compared = 0
 
     def __call__(self, conversation: Conversation) -> str:
@@ -99,15 +102,13 @@ class Renderer:
         return str(texts[0])
 
 
-def compiled_template(template: str) -> Template | None:
-    """The compiled template; `None` where this version of transformers keeps it elsewhere."""
-    from transformers.utils import chat_template_utils
-
+def _compiled(template: str) -> Template | None:
+    """The compiled template; `None` where this version of transformers keeps it elsewhere: what it offers is slower."""
     try:
-        compiled: Template = chat_template_utils._compile_jinja_template(template)
-    except AttributeError:
+        return compiled_template(template)
+    except MissingPrivateName as error:
+        logger.warning("%s", error)
         return None
-    return compiled
 
 
 def has_generation_blocks(template: str) -> bool:

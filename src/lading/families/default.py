@@ -18,6 +18,7 @@ from lading.family import READ_OFF, Family, Medium, TurnStyle
 from lading.fields import Field, MediaKind
 from lading.media.pixels import processor_tensors
 from lading.media.probe import Answer, Probe
+from lading.private_names import image_processing, processor_options
 from lading.records import ImageSize, Role, Size
 
 WORDS = ("quayone", "quaytwo", "quaythree", "quayfour", "quayfive")
@@ -186,9 +187,7 @@ def _field(name: str, alone: Sequence[Sequence[int]], together: Sequence[int]) -
 
 
 def _asker(processor: Any, shown: _Shown) -> Callable[[tuple[Size, ...]], Answer]:
-    options = processor._merge_kwargs(
-        processor.valid_processor_kwargs, tokenizer_init_kwargs=processor.tokenizer.init_kwargs
-    )["images_kwargs"]
+    options, process = processor_options(processor)["images_kwargs"], image_processing(processor)
     ragged = [
         (name, field) for name, field in shown.fields.items() if field.unit == "patch" or field.stretch is not None
     ]
@@ -202,7 +201,7 @@ def _asker(processor: Any, shown: _Shown) -> Callable[[tuple[Size, ...]], Answer
 
     def ask(sizes: tuple[Size, ...]) -> Answer:
         own = [size for size in sizes if isinstance(size, ImageSize)]
-        _, texts = processor._process_images([[_blank(size) for size in own]], **options)
+        _, texts = process([[_blank(size) for size in own]], **options)
         return texts, [rows(size) for size in own]
 
     return ask

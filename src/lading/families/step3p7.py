@@ -10,6 +10,7 @@ from lading.family import Family, LayerSight, Medium, Tower, TurnStyle, work
 from lading.fields import Field
 from lading.media.pixels import processor_tensors
 from lading.media.probe import image_facts
+from lading.private_names import crop_planning
 from lading.records import ImageSize
 
 
@@ -17,9 +18,9 @@ def _crops(numbers: Any, options: Mapping[str, Any], sizes: Sequence[ImageSize])
     """Rows and columns of crops, as the image processor plans them; a new line behind each row but the last."""
     side = options.get("size", numbers.size)["height"]
     patch = options.get("patch_size", numbers.patch_size)
-    lines, counts = [], []
+    lines, counts, plan = [], [], crop_planning(numbers)
     for size in sizes:
-        whole, cropped, _, wide, high, _ = numbers._plan_patches(size.width, size.height, side, patch)
+        whole, cropped, _, wide, high, _ = plan(size.width, size.height, side, patch)
         if not min(*whole, *cropped):
             raise ValueError(f"nothing is left of {size.height}x{size.width}")
         lines.append([column == wide - 1 and row < high - 1 for row in range(high) for column in range(wide)])

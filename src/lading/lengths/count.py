@@ -26,7 +26,7 @@ from lading.lengths.fingerprint import SOFTWARE, digest, processor_facts, rememb
 from lading.lengths.gc_freeze import gc_freeze
 from lading.lengths.rows import Counted, merge
 from lading.lengths.store import Store
-from lading.progress import Advance, told
+from lading.progress import Advance, task
 from lading.records import COLUMNS, Dropped, LengthTable, column_type
 from lading.samples import Samples
 from lading.sources.corpus import Source
@@ -131,7 +131,7 @@ class Counting:
         with (
             gc_freeze(),
             ProcessPool(partial(count_chunk, self.samples), self.workers) as pool,
-            told(self.progress, "counting", len(corpus)) as advance,
+            task("counting", len(corpus), progress=self.progress) as advance,
         ):
             done = [self._counted(share, store, pool, advance) for share, store in zip(shares, stores, strict=True)]
         return Count(

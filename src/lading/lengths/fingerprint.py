@@ -37,6 +37,7 @@ COUNTING = (
     "fields.py",
     "lengths/",
     "media/",
+    "private_names.py",
     "records/",
     "samples/",
     "sources/",

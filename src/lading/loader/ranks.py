@@ -28,11 +28,11 @@ from itertools import count
 from typing import Any, Final
 
 import torch.distributed as distributed
-from torch.distributed import distributed_c10d
 
 from lading import plain
 from lading.errors import ConfigError
 from lading.plan.fingerprint import DIGESTS, made_of, plan_fingerprint
+from lading.private_names import default_store, process_groups
 from lading.records import PackPlan
 
 logger = logging.getLogger(__name__)
@@ -157,12 +157,10 @@ def _of_all() -> Ranks:
 
 def _has_subgroups() -> bool:
     """Whether there are groups of some of the ranks, as meshes of several dimensions make them."""
-    from torch.distributed import distributed_c10d
+    import torch.distributed as distributed
 
-    # torch has no public list of the groups that were made. Copies of the whole group, DeepSpeed's, say nothing.
-    return any(
-        1 < group.size() < distributed_c10d._get_default_group().size() for group in distributed_c10d._world.pg_map
-    )
+    # Copies of the whole group, DeepSpeed's, say nothing.
+    return any(1 < group.size() < distributed.get_world_size() for group in process_groups())
 
 
 def _of_group(group: Any) -> Ranks:
@@ -269,8 +267,7 @@ def _agree(plan: PackPlan, peers: tuple[int, ...], number: int) -> None:
     own, facts, here = plan_fingerprint(plan), made_of(plan), distributed.get_rank()
     asked = {name: value for name, value in facts.items() if name not in DIGESTS}
     name = f"lading/{plain.digest({'peers': peers})}/{number}/{plan.epoch}/{json.dumps(asked)}"
-    # torch has no public way to the store that every process group brings along.
-    store = distributed_c10d._get_default_store()
+    store = default_store()
     store.set(f"{name}/{here}", json.dumps({"plan": own, "made_of": facts}))
     for other in peers:
         if other == here or not store.check([f"{name}/{other}"]):

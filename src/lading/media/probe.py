@@ -17,6 +17,7 @@ import numpy as np
 from lading.errors import Reason, SkipSample
 from lading.fields import MediaKind
 from lading.media.geometry.clips import refuse_still_clips
+from lading.private_names import image_processing, processor_options, token_counting, video_processing
 from lading.records import Footprint, ImageSize, Size, VideoSize
 
 KEPT = 50_000
@@ -77,14 +78,14 @@ def compress(text: str, pad: str) -> tuple[str, tuple[int, ...]]:
 
 
 def image_probe(processor: Any, *, pad: str, rows: Rows) -> Probe:
-    """A probe for pictures, through the processor's own `_process_images`."""
-    options = _options(processor)["images_kwargs"]
+    """A probe for pictures, through the processor's own function."""
+    options, process = processor_options(processor)["images_kwargs"], image_processing(processor)
 
     def ask(sizes: tuple[Size, ...]) -> Answer:
         from PIL import Image
 
         blanks = [Image.new("RGB", (size.width, size.height)) for size in sizes if isinstance(size, ImageSize)]
-        made, texts = processor._process_images([blanks], **options)
+        made, texts = process([blanks], **options)
         return texts, [int(count) for count in rows(made)]
 
     return Probe(kind="image", pad=pad, ask=ask)
@@ -95,10 +96,11 @@ def image_count(processor: Any, *, pad: str, frame: str = "{}", beside: int = 0)
 
     `frame` is what stands around the pads; `beside`, how many tokens of it are in the processor's count.
     """
+    count = token_counting(processor)
 
     def ask(sizes: tuple[Size, ...]) -> Answer:
         shapes = [(size.height, size.width) for size in sizes if isinstance(size, ImageSize)]
-        counted = processor._get_num_multimodal_tokens(image_sizes=shapes)
+        counted = count(image_sizes=shapes)
         texts = [frame.format(pad * (tokens - beside)) for tokens in counted["num_image_tokens"]]
         return texts, list(counted["num_image_patches"])
 
@@ -113,7 +115,7 @@ def image_facts(processor: Any, *, pad: str, facts: Facts) -> Probe:
     """A probe for pictures that needs no blank ones: what they are cut into is reckoned, and the processor writes
     its own text from that.
     """
-    options = _options(processor)["images_kwargs"]
+    options = processor_options(processor)["images_kwargs"]
 
     def ask(sizes: tuple[Size, ...]) -> Answer:
         shapes = [size for size in sizes if isinstance(size, ImageSize)]
@@ -124,12 +126,12 @@ def image_facts(processor: Any, *, pad: str, facts: Facts) -> Probe:
 
 
 def clip_probe(processor: Any, *, pad: str, rows: Rows, count: int | None = None, fps: float | None = None) -> Probe:
-    """A probe for clips, through the processor's own `_process_videos`.
+    """A probe for clips, through the processor's own function.
 
     Frames are chosen by the processor's own rule, for the number or rate it is set to; where it is set to neither, for
     `count` or `fps`. A clip with fewer frames gives all of them; with `count`, some twice, so that all clips are alike.
     """
-    options = _options(processor)["videos_kwargs"]
+    options, process = processor_options(processor)["videos_kwargs"], video_processing(processor)
 
     def frames(size: VideoSize) -> tuple[int, ...]:
         return _chosen(processor.video_processor, size, count, fps)
@@ -144,7 +146,7 @@ def clip_probe(processor: Any, *, pad: str, rows: Rows, count: int | None = None
             chosen = frames(size)
             blank = torch.zeros(len(chosen), 3, size.height, size.width, dtype=torch.uint8)
             own = {**options, "video_metadata": [metadata(size, chosen)], "do_sample_frames": False}
-            made, written = processor._process_videos([blank], **{**own, "return_metadata": True})
+            made, written = process([blank], **{**own, "return_metadata": True})
             texts += written
             counts += [int(count) for count in rows(made)]
         return texts, counts
@@ -175,10 +177,4 @@ def metadata(size: VideoSize, frames: Sequence[int]) -> Any:
         width=size.width,
         duration=size.frames / size.fps,
         frames_indices=list(frames) or None,
-    )
-
-
-def _options(processor: Any) -> Any:
-    return processor._merge_kwargs(
-        processor.valid_processor_kwargs, tokenizer_init_kwargs=processor.tokenizer.init_kwargs
     )

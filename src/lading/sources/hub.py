@@ -17,6 +17,7 @@ from typing import Any
 
 from lading.addresses import refuse_address
 from lading.errors import ConfigError, CorpusError, MissingDependency
+from lading.private_names import dataset_fingerprint
 from lading.progress import bars_like_ours
 from lading.records import Row, SampleKey
 
@@ -53,7 +54,7 @@ class HubRows:
     def fingerprint(self, *, timed: bool = True) -> str:
         """What tells one state of the data set from another, in the words of `datasets`."""
         del timed
-        return str(self.dataset._fingerprint)
+        return dataset_fingerprint(self.dataset)
 
     def key(self, number: int) -> SampleKey:
         """The name of a row, without reading it."""

@@ -18,7 +18,7 @@ from lading.errors import ConfigError, CorpusError, ExactnessError, Reason
 from lading.family import Attention
 from lading.fields import IGNORE_INDEX
 from lading.loader import Loader, Samples, load_processor, read_processor
-from lading.progress import Advance, told
+from lading.progress import Advance, task
 from lading.records import Batch, Dropped
 from lading.sources import Corpus, open_corpus
 from lading.verify.alone import Alone, alone
@@ -76,7 +76,7 @@ def verify(
         tolerance=TOLERANCE[model == SMALL] if tolerance is None else tolerance,
         fixed=torch.tensor(sorted(facts.processor.tokenizer.get_added_vocab().values())),
     )
-    with told(progress, "comparing", len(chosen)) as advance:
+    with task("comparing", len(chosen), progress=progress) as advance:
         for refusal, indices in _by_refusal(samples, loaded, comparison.dropped).items():
             try:
                 loader = Loader(

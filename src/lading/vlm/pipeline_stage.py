@@ -29,6 +29,7 @@ import torch
 from torch import Tensor, nn
 
 from lading.errors import ConfigError
+from lading.private_names import FIRST_PASS, first_pass_of, microbatches_of, stages_of
 
 
 @runtime_checkable
@@ -39,34 +40,6 @@ class Stage(Protocol):
     device: torch.device
     forward_one_chunk: Callable[..., Any]
     """(microbatch, args, kwargs, …): the forward pass of one microbatch."""
-
-
-@runtime_checkable
-class Probing(Protocol):
-    """A stage that runs the first microbatch once before the first step, to learn shapes and who needs gradients."""
-
-    _forward_metadata_inference: Callable[..., Any]
-
-
-@runtime_checkable
-class SingleSchedule(Protocol):
-    """torch's schedules with one stage a rank."""
-
-    _stage: Stage
-
-
-@runtime_checkable
-class MultiSchedule(Protocol):
-    """torch's schedules with several stages a rank."""
-
-    _stages: Sequence[Stage]
-
-
-@runtime_checkable
-class CountsMicrobatches(Protocol):
-    """Any of torch's schedules."""
-
-    _n_microbatches: int
 
 
 @runtime_checkable
@@ -106,11 +79,9 @@ def local_stages(pp: Any) -> list[Stage]:
     if isinstance(pp, Pipeline):
         named = pp.info.stages if isinstance(pp.info, KnowsStages) else None
         return list(named or local_stages(pp.info.schedule if isinstance(pp.info, KnowsSchedule) else None))
-    if isinstance(pp, SingleSchedule):
-        return [pp._stage]
-    if isinstance(pp, MultiSchedule):
-        return list(pp._stages)
-    return [stage for stage in pp if isinstance(stage, Stage)] if isinstance(pp, list | tuple) else []
+    if isinstance(pp, list | tuple):
+        return [stage for stage in pp if isinstance(stage, Stage)]
+    return stages_of(pp) or []
 
 
 def first_stage(pp: Any, model_parts: Sequence[nn.Module]) -> Stage | nn.Module | None:
@@ -134,7 +105,7 @@ def first_stage(pp: Any, model_parts: Sequence[nn.Module]) -> Stage | nn.Module 
 def count_microbatches(pp: Any) -> int | None:
     """How many microbatches the schedule runs, where it says so."""
     schedule = pp.info.schedule if isinstance(pp, Pipeline) and isinstance(pp.info, KnowsSchedule) else pp
-    return schedule._n_microbatches if isinstance(schedule, CountsMicrobatches) else None
+    return microbatches_of(schedule)
 
 
 @dataclass(slots=True)
@@ -211,7 +182,7 @@ def staged_media(
 
 @contextmanager
 def _at_stage(stage: Stage, waiting: Waiting) -> Iterator[None]:
-    forward, probe = stage.forward_one_chunk, stage._forward_metadata_inference if isinstance(stage, Probing) else None
+    forward, first_pass = stage.forward_one_chunk, first_pass_of(stage)
 
     def with_media(
         microbatch: int, args: Any, kwargs: Mapping[str, Any] | None = None, *rest: Any, **options: Any
@@ -220,16 +191,16 @@ def _at_stage(stage: Stage, waiting: Waiting) -> Iterator[None]:
         waiting.shown.add(microbatch)
         return forward(microbatch, args, {**(kwargs or {}), **own}, *rest, **options)
 
-    def probe_with_media(args: Any, kwargs: Mapping[str, Any] | None = None, *rest: Any, **options: Any) -> Any:
-        # The probe sees the first microbatch. Without its media, a vision tower that alone is trained would seem to
-        # need no gradients, and would get none ever after.
-        assert probe is not None
-        return probe(args, {**(kwargs or {}), **waiting.share(0, stage.device)}, *rest, **options)
+    def first_with_media(args: Any, kwargs: Mapping[str, Any] | None = None, *rest: Any, **options: Any) -> Any:
+        # Without the first microbatch's media, a vision tower that alone is trained would seem to need no gradients,
+        # and would get none ever after.
+        assert first_pass is not None
+        return first_pass(args, {**(kwargs or {}), **waiting.share(0, stage.device)}, *rest, **options)
 
     with ExitStack() as until:
         until.enter_context(_replaced(stage, "forward_one_chunk", with_media))
-        if probe is not None:
-            until.enter_context(_replaced(stage, "_forward_metadata_inference", probe_with_media))
+        if first_pass is not None:
+            until.enter_context(_replaced(stage, FIRST_PASS, first_with_media))
         yield
 
 

@@ -20,6 +20,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Generic, Literal, Self, TypeVar
 
 from lading.errors import ConfigError, CorpusError
+from lading.private_names import processes_of
 
 Chunk = TypeVar("Chunk")
 Answer = TypeVar("Answer")
@@ -64,9 +65,7 @@ class ProcessPool(Generic[Chunk, Answer]):
 
     def processes(self) -> list[BaseProcess]:
         """Those that were started."""
-        # The name is not public. From Python 3.14 on there is `kill_workers()`, which needs no list of them.
-        started = None if self._executor is None else self._executor._processes
-        return list((started or {}).values())
+        return [] if self._executor is None else processes_of(self._executor)
 
     def map(self, chunks: Iterable[Chunk], number: int) -> Iterator[Answer]:
         """What the job makes of so many chunks, in their order, whoever does it. The first error is raised."""

@@ -21,9 +21,9 @@ from functools import partial
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
-from torch._C import _remove_worker_pids
 from torch.utils.data import DataLoader
-from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
+
+from lading.private_names import raise_in_next_alone, worker_of
 
 LOOK_SECONDS = 1.0
 """How often a worker is looked after while its batch is waited for."""
@@ -86,15 +86,15 @@ class _WorkerBatches(Generic[T]):
             try:
                 batch: T = next(self._running)
             except (RuntimeError, EOFError, OSError) as error:
-                if not isinstance(self._running, _MultiProcessingDataLoaderIter):
+                if not self._has_worker:
                     raise
                 if str(error).startswith("DataLoader timed out"):
-                    if not self._end_if_late(self._running._workers[0]):
+                    if not self._end_if_late(worker_of(self._running)):
                         continue
                     logger.warning("A worker hung and was ended. Another carries on with the batch it was to make.")
                 else:
                     self._deaths += 1
-                    if self._deaths > MOST_DEATHS or not _is_death(error, self._running._workers[0]):
+                    if self._deaths > MOST_DEATHS or not _is_death(error, worker_of(self._running)):
                         raise
                     logger.warning("A worker died (%s). Another carries on with the batch it was to make.", error)
                 free_decoders()
@@ -106,18 +106,13 @@ class _WorkerBatches(Generic[T]):
 
     def _start(self) -> Iterator[T]:
         loader = self._open_loader(list(self._left))
-        if not loader.num_workers:
+        self._has_worker = loader.num_workers > 0
+        if not self._has_worker:
             return iter(loader)
         loader.timeout = LOOK_SECONDS
         with _quiet_tokenizers():
             batches = iter(loader)
-        if isinstance(batches, _MultiProcessingDataLoaderIter):
-            # When a worker dies, torch raises from a signal handler, in the middle of whatever the main thread is
-            # doing: a training step, most likely. `next()` notices as well, and there it can be met.
-            _remove_worker_pids(id(batches))
-            batches._worker_pids_set = False
-            # A batch that a worker died over is waited for as long as anybody could still write the rest of it.
-            batches._worker_result_queue._writer.close()  # type: ignore[attr-defined]  # it is not typed
+        raise_in_next_alone(batches)
         return batches
 
 
