@@ -3,6 +3,7 @@
 import io
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -158,3 +159,15 @@ def test_min_pixels_set_on_the_processor_are_honoured(toy_meta: Path) -> None:
 def test_what_is_no_state_is_told(toy_meta: Path, given: Any, found: str) -> None:
     with pytest.raises(ConfigError, match=rf"{found}; wanted what state_dict\(\) gave"):
         Loader(toy_meta, TOY, pack_size=300).load_state_dict(given)
+
+
+def test_a_plan_whose_packs_are_not_of_their_samples_is_refused(toy_meta: Path, tmp_path: Path) -> None:
+    """Every number in range and every digest right, but two samples stand in each other's packs."""
+    loader = Loader(toy_meta, TOY, pack_size=300)
+    plan, tokens = loader.plan, loader.lengths.tokens
+    members, (one, end) = plan.members.copy(), plan.starts[1:3]  # the costs of the first pack are compared as well
+    other = next(place for place in range(end, len(members)) if tokens[members[place]] != tokens[members[one]])
+    members[[one, other]] = members[[other, one]]
+    save_plan(replace(plan, members=members), tmp_path / "x")
+    with pytest.raises(ConfigError, match="other tokens than their samples"):
+        Loader(toy_meta, TOY, pack_size=300, plan=tmp_path / "x")

@@ -69,6 +69,7 @@ def rank_main(rank: int, folder: str, meta: str) -> None:
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
     nameless = init_device_mesh("cpu", (2, 2))
     odd = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "experts"))
+    hybrid = init_device_mesh("cpu", (2, 2, 1), mesh_dim_names=("dp_replicate", "dp_shard", "tp"))
     loader = of(meta)
     report["assumed"] = {"share": [loader.config.rank, loader.config.world_size], "said": list(said.lines)}
     said.lines.clear()
@@ -76,6 +77,10 @@ def rank_main(rank: int, folder: str, meta: str) -> None:
     report["part"] = seen(of(meta, mesh=mesh["dp"]))
     report["group"] = seen(of(meta, group=mesh.get_group("dp")))
     report["dims"] = seen(of(meta, mesh=odd, data_dims=("dp",)))
+    report["one name"] = seen(of(meta, mesh=odd, data_dims="dp"))
+    parts = hybrid, hybrid["dp_replicate", "dp_shard"], hybrid["dp_replicate", "dp_shard"]._flatten("dp")
+    report["hybrid"] = [seen(of(meta, mesh=part))["share"] for part in parts]
+    report["one share"] = of(meta, mesh=init_device_mesh("cpu", (1, 4), mesh_dim_names=("dp", "tp"))["dp"]).config.rank
     both = of(meta, mesh=mesh, world_size=None)
     report["all the same"] = seen(of(meta, mesh=mesh["tp"], data_dims=()))
     report["by hand"] = [of(meta, rank=1, world_size=3).config.rank, both.config.world_size]
@@ -86,6 +91,8 @@ def rank_main(rank: int, folder: str, meta: str) -> None:
         refused(mesh=mesh, rank=0, world_size=2),
         refused(data_dims=("dp",)),
         refused(mesh=mesh["tp"]),
+        refused(mesh=hybrid["dp_shard"]),
+        refused(mesh=hybrid["dp_shard", "tp"]),
         refused(mesh="dp"),
         refused(group=5),
     ]
@@ -108,7 +115,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["mesh", "part", "group", "dims"])
+@pytest.mark.parametrize("way", ["mesh", "part", "group", "dims", "one name"])
 def test_ranks_that_hold_parts_of_one_model_get_the_same(reports: list[dict[str, Any]], way: str) -> None:
     first, second, third, fourth = (report[way] for report in reports)
     assert [one["share"] for one in (first, second, third, fourth)] == [[0, 2], [0, 2], [1, 2], [1, 2]]
@@ -133,8 +140,8 @@ def test_where_subgroups_exist_and_none_was_named_it_is_said_what_was_assumed(re
 
 @pytest.mark.slow
 def test_a_mesh_whose_data_dimensions_are_not_known_is_refused(reports: list[dict[str, Any]]) -> None:
-    for report in reports:
-        nameless, odd, lacking, both, without, part, text, number = report["refused"]
+    for rank, report in enumerate(reports):
+        nameless, odd, lacking, both, without, part, shard, lone, text, number = report["refused"]
         assert "2 dimensions without names" in nameless
         assert "experts" in odd
         assert "data_dims" in odd
@@ -142,6 +149,9 @@ def test_a_mesh_whose_data_dimensions_are_not_known_is_refused(reports: list[dic
         assert "more than one of mesh, group, and rank" in both
         assert "data_dims without a mesh" in without
         assert "a mesh of tp alone, of 2 of 4 processes" in part
+        assert "a mesh of dp_shard alone, of 2 of 4 processes" in shard, "its replicas would train on the same"
+        assert "a mesh of dp_shard, tp alone, of 2 of 4 processes" in lone
+        assert (report["hybrid"], report["one share"]) == ([[rank, WORLD]] * 3, 0)
         assert "a str as mesh" in text
         assert "5 as group" in number
         assert report["all the same"]["share"] == [0, 1]

@@ -152,14 +152,18 @@ def test_a_codec_that_is_not_used_is_refused(tmp_path: Path) -> None:
         assert (skip.reason, "cinepak" in skip.found) == ("format_not_allowed", True)
 
 
-def test_sounds_are_told_by_their_first_bytes(tmp_path: Path) -> None:
-    path = tmp_path / "talk.mp3"
+@pytest.mark.parametrize("name", ["talk.mp3", "talk.raw", "talk.RAW", "talk.vox", "talk"])
+def test_sounds_are_told_by_their_first_bytes(tmp_path: Path, name: str) -> None:
+    """soundfile takes a file for one without a header where its name ends in `.raw`."""
+    path = tmp_path / name
     with wave.open(str(path), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(8000)
         file.writeframes(bytes(1600))
-    assert audio.measure(MediaPart(kind="audio", reference=str(path))).samples == 800
+    for reference in (str(path), path.read_bytes()):
+        part = MediaPart(kind="audio", reference=reference)
+        assert (audio.measure(part).samples, len(audio.decode(part, 4000))) == (800, 400)
     path.write_bytes(b"#EXTM3U\nother.wav\n")
     assert refusal("audio", str(path), media.measure).reason == "format_not_allowed"
 
@@ -177,6 +181,11 @@ def test_sounds_are_told_by_their_first_bytes(tmp_path: Path) -> None:
         (b"FORM\x00\x00\x00\x00AIFF", "aiff"),
         (b"P6\n3 2\n255\n", "ppm"),
         (b"P60 is a road", None),
+        (b"\xd7\xcd\xc6\x9a\x00\x00", "a Windows drawing (WMF)"),
+        (b"\x00\x00\x01\x00\x01\x00", "an icon"),
+        (b"\n\n%!PS-Adobe-3.0", "PostScript (EPS)"),
+        (b"v=0\r\no=- 0 0 IN IP4 127.0.0.1", "the description of a stream (SDP)"),
+        (b"\x1f\x8b\x08\x00", "packed by gzip"),
         (b"\xef\xbb\xbf<?xml version='1.0'?>", "XML (an SVG drawing, say)"),
         (b"", None),
     ],

@@ -171,6 +171,19 @@ def test_a_forged_header_is_refused_by_name(tmp_path: Path, value: object) -> No
         {"tokens": [5]},
         {"order": [[9, 0]]},
         {"order": [[1, 1]]},
+        {"order": [[0, 1], [0, 1]]},
+        {"order": [[0], [1]]},
+        {"members": [0, 1, 2], "starts": [0, 2, 3]},
+        {"tokens": [5, 13]},
+        {"costs": [[1, 1, np.nan], [1, 1, 1]]},
+        {"costs": [[1, 1, -1.0], [1, 1, 1]]},
+        {"too_long": [3]},
+        {"too_long": [9]},
+        {"repeated": 1},
+        {"world_size": 1},
+        {"uncounted": 1},
+        {"samples": 5},
+        {"samples": 10**15},
     ],
 )
 def test_packs_that_make_up_no_plan_are_refused_by_name(tmp_path: Path, change: dict[str, object]) -> None:
@@ -179,9 +192,12 @@ def test_packs_that_make_up_no_plan_are_refused_by_name(tmp_path: Path, change: 
     assert (plan.members.shape, plan.starts.shape, plan.order.shape) == ((4,), (3,), (1, 2))
     save_plan(plan, tmp_path / "x")
     load_plan(tmp_path / "x", check=True)
-    save_plan(
-        replace(plan, **{name: np.array(value, dtype=np.int64) for name, value in change.items()}), tmp_path / "x"
-    )
+    arrays = {
+        name: np.array(value, dtype=np.float32 if name == "costs" else np.int64)
+        for name, value in change.items()
+        if isinstance(value, list)
+    }
+    save_plan(replace(plan, **{**change, **arrays}), tmp_path / "x")
     with pytest.raises(ConfigError, match="not what was written"):
         load_plan(tmp_path / "x", check=True)
 

@@ -55,7 +55,7 @@ class ExaminedCorpus:
 
 
 def open_for_examination(
-    meta: Path,
+    meta: str | Path,
     dataset_names: Sequence[str] | None = None,
     *,
     format: str | None = None,  # noqa: A002 - what users call it
@@ -64,6 +64,7 @@ def open_for_examination(
 ) -> ExaminedCorpus:
     """Open a corpus, file by file. That a meta file asks for what there is not (names, options) is not forgiven."""
     refuse_what_is_no_path(meta)
+    meta = Path(meta)
     refuse_locked(meta)
     if not meta.exists():
         raise CorpusError(found=f"no file {meta}", wanted="a meta file or a data file", consequence="nothing was read")

@@ -143,7 +143,24 @@ def check_plan(plan: PackPlan, config: LoaderConfig, planning: Planning) -> Pack
             consequence="make it again with `lading plan --out`",
             where="plan",
         )
+    if not _same_tokens(plan, planning):
+        raise ConfigError(
+            found="a plan whose packs hold other tokens than their samples have",
+            wanted="one that was made of these lengths",
+            consequence="packs would be too long, or samples left out; make it again with `lading plan --out`",
+            where="plan",
+        )
     return plan
+
+
+def _same_tokens(plan: PackPlan, planning: Planning) -> bool:
+    """Whether every pack's tokens are those of its samples: the lengths may be the right ones, and the packs not."""
+    tokens = planning.lengths.tokens
+    own = tokens[plan.members].astype(np.int64)
+    sums = np.add.reduceat(own, plan.starts[:-1].astype(np.int64)) if len(plan) else own
+    return bool(
+        (own > 0).all() and np.array_equal(sums, plan.tokens) and (tokens[plan.too_long] > planning.capacity).all()
+    )
 
 
 def _same_costs(plan: PackPlan, planning: Planning) -> bool:

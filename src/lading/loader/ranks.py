@@ -193,35 +193,48 @@ def _of_mesh(mesh: Any, data_dims: Sequence[str] | None) -> Ranks:
         raise ConfigError(found="a mesh without this process", wanted="one that it is in", where="Loader(mesh=…)")
     sizes = tuple(mesh.shape)
     data = _data_dimensions(mesh.mesh_dim_names, len(sizes), data_dims)
-    if not data and data_dims is None:
+    shares = math.prod(sizes[dim] for dim in data)
+    if data_dims is None and (not data or shares < _shares_of_whole(mesh)):
         _refuse_part(mesh)
     rank = 0
     for dim in data:
         rank = rank * sizes[dim] + place[dim]
     return Ranks(
         rank=rank,
-        world_size=math.prod(sizes[dim] for dim in data),
+        world_size=shares,
         peers=tuple(sorted(mesh.mesh.flatten().tolist())),
         group=mesh.get_group() if len(sizes) == 1 else None,
     )
 
 
 def _refuse_part(mesh: Any) -> None:
-    """Refuse a mesh of some of the processes along which nobody gets other data: `mesh["tp"]` in place of `mesh`."""
+    """Refuse a mesh of some of the processes beside whom others would train on the same data: `mesh["tp"]` in place of
+    `mesh`, or `mesh["dp_shard"]` of one that has `dp_replicate`.
+    """
     import torch.distributed as distributed
 
     there = distributed.get_world_size()
     if mesh.mesh.numel() < there:
         raise ConfigError(
             found=f"a mesh of {', '.join(mesh.mesh_dim_names)} alone, of {mesh.mesh.numel()} of {there} processes",
-            wanted="the whole mesh, or its data dimensions (data_dims=() says that all get the same)",
+            wanted="the whole mesh, or all of its data dimensions (data_dims= says that those named are all, and"
+            " data_dims=() that all get the same)",
             consequence="every such part would train on all of the data, the same as the others",
             where="Loader(mesh=…)",
         )
 
 
+def _shares_of_whole(mesh: Any) -> int:
+    """Into how many shares the mesh divides the data that this one was cut out of, as far as its names tell."""
+    # torch has no public way from a part to the whole.
+    whole = getattr(mesh, "_get_root_mesh", lambda: mesh)()
+    named = zip(whole.mesh_dim_names or (), whole.shape, strict=False)
+    return math.prod(size for name, size in named if name in DATA_DIMS)
+
+
 def _data_dimensions(names: Sequence[str] | None, count: int, asked: Sequence[str] | None) -> list[int]:
-    """Which dimensions of a mesh are those of the data."""
+    """Which dimensions of a mesh are those of the data; one name alone will do, as for torch."""
+    asked = (asked,) if isinstance(asked, str) else asked
     if names is None:
         if count == 1 and asked is None:
             return [0]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,12 +19,8 @@ def measure(part: MediaPart) -> AudioSize:
     """Samples in one channel and samples a second; nothing is decoded."""
     if (given := _given_samples(part)) is not None:
         return AudioSize(samples=len(given[0]), rate=given[1])
-    soundfile = _soundfile()
-    source = readable(part)
-    with corrupt_as_skip(part, soundfile.LibsndfileError, OSError):
-        refuse_other_sounds(part, source)
-        header = soundfile.info(source)
-    return AudioSize(samples=int(header.frames), rate=int(header.samplerate))
+    with _opened(part) as sound:
+        return AudioSize(samples=int(sound.frames), rate=int(sound.samplerate))
 
 
 def samples_at(size: AudioSize, rate: int) -> int:
@@ -44,12 +42,24 @@ def decode(part: MediaPart, rate: int) -> NDArray[np.float32]:
 
 
 def _read(part: MediaPart) -> tuple[NDArray[np.float32], int]:
+    with _opened(part) as sound:
+        return sound.read(dtype="float32", always_2d=True).mean(axis=1), int(sound.samplerate)
+
+
+@contextmanager
+def _opened(part: MediaPart) -> Iterator[Any]:
+    """A sound file whose header was read; what libsndfile cannot read of it is a `SkipSample`."""
     soundfile = _soundfile()
     source = readable(part)
-    with corrupt_as_skip(part, soundfile.LibsndfileError, OSError):
-        refuse_other_sounds(part, source)
-        samples, rate = soundfile.read(source, dtype="float32", always_2d=True)
-    return samples.mean(axis=1), int(rate)
+    with (
+        corrupt_as_skip(part, soundfile.LibsndfileError, OSError),
+        Path(source).open("rb", buffering=0) if isinstance(source, str) else source as file,
+    ):
+        refuse_other_sounds(part, file)
+        # By its number, a file has no name: of one that ends in `.raw`, soundfile would ask for the rate, whatever is
+        # in it.
+        with soundfile.SoundFile(file.fileno() if isinstance(source, str) else file, closefd=False) as sound:
+            yield sound
 
 
 def _given_samples(part: MediaPart) -> tuple[NDArray[np.float32], int] | None:

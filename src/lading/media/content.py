@@ -47,8 +47,17 @@ _STARTS: Final[tuple[tuple[bytes, str], ...]] = (
     (b"\xc5\xd0\xd3\xc6", "PostScript (EPS)"),
     (b"%PDF", "a PDF"),
     (b"8BPS", "a Photoshop file"),
+    (b"\xd7\xcd\xc6\x9a", "a Windows drawing (WMF)"),
+    *((start, "an icon") for start in (b"\0\0\x01\0", b"icns")),
+    *((start, "a JPEG XL picture") for start in (b"\xff\x0a", b"\0\0\0\x0cJXL \r\n\x87\n")),
+    (b"v/1\x01", "an OpenEXR picture"),
+    (b"DDS ", "a texture (DDS)"),
     (b"#EXTM3U", "a playlist (HLS)"),
     (b"ffconcat", "a list of files (ffconcat)"),
+    (b"v=0", "the description of a stream (SDP)"),
+    (b"[playlist]", "a playlist (PLS)"),
+    (b"PK\x03\x04", "a ZIP archive"),
+    (b"\x1f\x8b", "packed by gzip"),
     (b"version https://git-lfs", LFS_POINTER),
 )
 _BOXES: Final = {
@@ -63,6 +72,7 @@ _TEXTS: Final = (
     (b"<html", HTML_PAGE),
     (b"<svg", "an SVG drawing"),
     (b"<mpd", "a playlist (DASH)"),
+    (b"%!ps", "PostScript (EPS)"),
     (b"<?xml", "XML (an SVG drawing, say)"),
     (b"<!doctype", HTML_PAGE),
 )

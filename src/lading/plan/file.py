@@ -92,14 +92,26 @@ def _refuse_loose_ends(path: Path, plan: PackPlan) -> None:
     ends = len(starts) > 0 and starts[0] == 0 and starts[-1] == len(plan.members) and bool((np.diff(starts) > 0).all())
     if not ends or {len(plan.tokens), len(plan.costs)} != {len(plan)}:
         _damaged(path, "starts")
-    for name, numbers, most in (("members", plan.members, plan.samples), ("order", plan.order, len(plan))):
-        if numbers.size and int(numbers.max()) >= most:
+    for name, numbers, most in (
+        ("members", plan.members, plan.samples - 1),
+        ("too_long", plan.too_long, plan.samples - 1),
+        ("order", plan.order, len(plan) - 1),
+        ("tokens", plan.tokens, plan.pack_size),
+    ):
+        if numbers.size and not 0 <= int(numbers.min()) <= int(numbers.max()) <= most:
             _damaged(path, name)
-    known = np.zeros(int(plan.members.max(initial=0)) + 1, dtype=bool)
+    placed = len(plan.members) + len(plan.too_long)
+    known = np.zeros(1 + max(int(plan.members.max(initial=0)), int(plan.too_long.max(initial=0))), dtype=bool)
     known[plan.members] = True
-    if int(known.sum()) != len(plan.members):
+    known[plan.too_long] = True
+    if int(known.sum()) != placed or placed + plan.uncounted != plan.samples:
         _damaged(path, "members")
-    if len(np.unique(plan.order)) != len(plan):
+    if not (np.isfinite(plan.costs).all() and (plan.costs >= 0).all()):
+        _damaged(path, "costs")
+    repeats = plan.order.size - len(plan)
+    if plan.order.shape[1] != plan.world_size or repeats != plan.repeated or repeats >= max(1, plan.world_size):
+        _damaged(path, "order")
+    if len(np.unique(plan.order.ravel()[: len(plan)])) != len(plan):
         _damaged(path, "order")
 
 
