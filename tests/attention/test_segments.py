@@ -132,7 +132,7 @@ def test_the_kernel_is_asked_only_for_what_it_takes() -> None:
 
 def test_an_older_kernel_gets_the_same_by_other_means(monkeypatch: pytest.MonkeyPatch) -> None:
     """torch 2.10 took `is_causal` alone: the scale goes into the queries, and the heads are written out."""
-    monkeypatch.setattr(segments, "_options", lambda: frozenset({"is_causal"}))
+    monkeypatch.setattr(segments, "_kernel_arguments", lambda: frozenset({"is_causal"}))
     query, key = torch.randn(3, 4, 16), torch.randn(3, 2, 16)
     (queries, keys, values), options = kernel_call(query, key, key, AttentionOptions(scale=0.5))
     assert options == {"is_causal": True}

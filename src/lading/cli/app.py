@@ -35,7 +35,7 @@ USAGE_ERROR: Any = typer.BadParameter.__base__
 
 
 class Command(TyperCommand):
-    """A command that offers an option only to whoever misspelt it: typer offers what merely has some like letters."""
+    """A command that suggests an option only where one was misspelt; typer suggests any that shares some letters."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the command line."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _checked_corpus(path: Path) -> Path:
-    # Before torch is loaded: whoever gives an address need not wait for it.
+    # Before torch is loaded: an address is refused at once.
     refuse_what_is_no_path(path)
     return path
 

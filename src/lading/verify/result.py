@@ -23,7 +23,7 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verification:
-    """What became of the samples that were looked at. Law: what could not be compared is in `not_run`, with the reason.
+    """What became of the samples that were verified. Law: what could not be compared is in `not_run`, with the reason.
 
     >>> found = Verification(
     ...     samples=3, documents=2, packs=1, differences=(), max_abs_loss_diff=2e-6, max_abs_sight_diff=0.0, losses=2,
@@ -34,7 +34,7 @@ class Verification:
     """
 
     samples: int
-    """Samples that were looked at."""
+    """Samples that were verified."""
     documents: int
     """Documents of the packs that were compared."""
     packs: int
