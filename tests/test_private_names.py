@@ -15,6 +15,7 @@ import torch
 import torch.distributed as distributed
 from torch import nn
 from torch.distributed import distributed_c10d
+from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.pipelining import PipelineStage, ScheduleGPipe, ScheduleInterleaved1F1B
 from torch.utils.data import DataLoader
 from transformers.utils import chat_template_utils
@@ -92,6 +93,12 @@ def groups() -> None:
         assert [own.size() for own in private_names.process_groups()] == [1]
         distributed.new_group([0])
         assert len(list(private_names.process_groups())) == 2
+
+
+def whole_mesh() -> None:
+    with group():
+        mesh = init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp"))
+        assert private_names.root_mesh(mesh["tp"]) == mesh
 
 
 def stages(number: int) -> Callable[[], None]:
@@ -176,6 +183,7 @@ USES: dict[str, Callable[[], None]] = {
     "concurrent.futures.ProcessPoolExecutor._processes": executor,
     "torch.distributed.distributed_c10d._get_default_store": store,
     "torch.distributed.distributed_c10d._world": groups,
+    "torch.distributed.device_mesh.DeviceMesh._get_root_mesh": whole_mesh,
     "torch.distributed.pipelining.PipelineScheduleSingle._stage": stages(1),
     "torch.distributed.pipelining.PipelineScheduleMulti._stages": stages(2),
     "torch.distributed.pipelining schedule._n_microbatches": microbatches,
@@ -202,6 +210,7 @@ def test_every_name_is_in_the_list() -> None:
 
 INSTANCES: dict[str, tuple[Callable[..., Any], Any]] = {
     "_workers": (private_names.worker_of, SimpleNamespace()),
+    "_get_root_mesh": (private_names.root_mesh, SimpleNamespace()),
     "_worker_pids_set": (private_names.raise_in_next_alone, SimpleNamespace()),
     "_worker_result_queue": (private_names.raise_in_next_alone, SimpleNamespace(_worker_pids_set=True)),
     "_writer": (

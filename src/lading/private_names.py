@@ -109,6 +109,11 @@ def process_groups() -> Iterable[Any]:
     return groups
 
 
+def root_mesh(mesh: Any) -> Any:
+    """The whole mesh that a part was cut out of, which torch does not show."""
+    return _private(mesh, "_get_root_mesh", "torch", "ranks of a part of a mesh might all be fed the same data")()
+
+
 def stages_of(schedule: Any) -> list[Any] | None:
     """The stages of one of torch's pipeline schedules on this rank; `None`: it is no schedule of torch's."""
     from torch.distributed.pipelining.schedules import PipelineScheduleMulti, PipelineScheduleSingle

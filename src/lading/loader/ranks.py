@@ -32,7 +32,7 @@ import torch.distributed as distributed
 from lading import plain
 from lading.errors import ConfigError
 from lading.plan.fingerprint import DIGESTS, made_of, plan_fingerprint
-from lading.private_names import default_store, process_groups
+from lading.private_names import default_store, process_groups, root_mesh
 from lading.records import PackPlan
 
 logger = logging.getLogger(__name__)
@@ -226,8 +226,7 @@ def _refuse_part(mesh: Any) -> None:
 
 def _shares_of_whole(mesh: Any) -> int:
     """Into how many shares the mesh divides the data that this one was cut out of, as far as its names tell."""
-    # torch has no public way from a part to the whole.
-    whole = getattr(mesh, "_get_root_mesh", lambda: mesh)()
+    whole = root_mesh(mesh)
     named = zip(whole.mesh_dim_names or (), whole.shape, strict=False)
     return math.prod(size for name, size in named if name in DATA_DIMS)
 

@@ -24,6 +24,7 @@ from typing import Any, Generic, TypeVar
 from torch.utils.data import DataLoader
 
 from lading.private_names import raise_in_next_alone, worker_of
+from lading.workers.interrupts import interrupts_afterwards
 
 LOOK_SECONDS = 1.0
 """How often a worker is looked after while its batch is waited for."""
@@ -110,7 +111,7 @@ class _WorkerBatches(Generic[T]):
         if not self._has_worker:
             return iter(loader)
         loader.timeout = LOOK_SECONDS
-        with _quiet_tokenizers():
+        with _quiet_tokenizers(), interrupts_afterwards():
             batches = iter(loader)
         raise_in_next_alone(batches)
         return batches
