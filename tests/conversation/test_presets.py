@@ -13,7 +13,7 @@ from lading.conversation import Format, Layout, cord_v2, cv17, medpix, rdr, reco
 from lading.conversation.formats import NAMED
 from lading.errors import CorpusError, SkipSample
 from lading.records import Conversation, Row, SampleKey
-from lading.vlm.example_form import to_example
+from lading.vlm.examples import to_example
 
 Read = Callable[..., Conversation]
 
