@@ -106,7 +106,8 @@ def collate_examples(
     it is shifted; it must then see to the labels.
     """
     encoder = encoder_of(processor, family)
-    tokenised = _tokenised(encoder, [encoder.sized(conversation) for conversation in conversations_of(examples)])
+    conversations = conversations_of(examples)
+    tokenised = _tokenised(encoder, [(own, encoder.footprints(own)) for own in conversations])
     if max_length is not None:
         lengths = [len(sample.ids) + len(prefix) * len(sample.spans) for sample in tokenised]
         tokenised = [tokenised[place] for place in fitting(lengths, max_length)]
@@ -188,7 +189,7 @@ def fitting(lengths: Sequence[int], max_length: int) -> list[int]:
     return kept
 
 
-def collate_pages(
+def nemotron_parse_collate_fn(
     examples: Sequence[Mapping[str, Any]],
     processor: Any,
     task_prompt: str = "</s><s><predict_bbox><predict_classes><output_markdown>",

@@ -25,22 +25,25 @@ from lading.media import image
 from lading.media.geometry import PatchGrid
 from lading.media.video import HEARD
 from lading.tensors import pad, stack
-from lading.vlm.batches import collate_examples, encoder_of, fitting, known_footprints, lengths_at_least
-from lading.vlm.batches import collate_pages as nemotron_parse_collate_fn
+from lading.vlm.batches import (
+    collate_examples,
+    encoder_of,
+    fitting,
+    known_footprints,
+    lengths_at_least,
+    nemotron_parse_collate_fn,
+)
 from lading.vlm.batches import read_conversations as _talks
 from lading.vlm.datasets import RobustDatasetWrapper
 from lading.vlm.examples import to_example
 from lading.vlm.label_search import CHATML_PROCESSORS as _IMSTART_TEMPLATE_PROCESSORS
 from lading.vlm.label_search import assistant_marker as _get_assistant_marker
 from lading.vlm.label_search import assistant_text as _extract_assistant_text
+from lading.vlm.label_search import build_labels, build_labels_from_template, find_pattern
 from lading.vlm.label_search import decode_token as _decode_single_token
-from lading.vlm.label_search import find_pattern
 from lading.vlm.label_search import find_pattern_indices as _find_pattern_indices
-from lading.vlm.label_search import labels_by_text as build_labels
-from lading.vlm.label_search import labels_by_turns as build_labels_from_template
 from lading.vlm.label_search import stop_token as _get_stop_token_id
-from lading.vlm.padded_batches import REQUIRED, SampleInputs, pad_samples, shift_batch
-from lading.vlm.padded_batches import collate_packed as neat_packed_vlm_collater
+from lading.vlm.padded_batches import REQUIRED, SampleInputs, neat_packed_vlm_collater, pad_samples, shift_batch
 from lading.vlm.replacement import Indexed, Replacing
 
 __all__ = [

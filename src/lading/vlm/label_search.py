@@ -112,7 +112,7 @@ def stop_token(tokenizer: Any) -> int | None:
     return None if stop is None or stop == tokenizer.unk_token_id else int(stop)
 
 
-def labels_by_text(input_ids_batch: torch.Tensor, conversations: Sequence[Any], processor: Any) -> torch.Tensor:
+def build_labels(input_ids_batch: torch.Tensor, conversations: Sequence[Any], processor: Any) -> torch.Tensor:
     """Labels by searching for the text of every answer: the last resort, for ids of unknown making.
 
     An answer is looked for behind the one before it, with and without a space in front, and labelled with the token
@@ -144,11 +144,13 @@ def _ways(tokenizer: Any, text: str) -> list[Sequence[int]]:
     return [tokenizer.encode(form, add_special_tokens=False) for form in forms]
 
 
-def labels_by_turns(input_ids_batch: torch.Tensor, conversations: Sequence[Any], processor: Any) -> torch.Tensor:
+def build_labels_from_template(
+    input_ids_batch: torch.Tensor, conversations: Sequence[Any], processor: Any
+) -> torch.Tensor:
     """Labels by the turns of the chat template: what the assistant says, its closing marker included.
 
     Padding may stand on either side; media may be expanded or not, and need not be at hand; the end may be cut off.
-    Where nobody answers, nothing is labelled. For a processor whose turns cannot be read off, `labels_by_text` has to
+    Where nobody answers, nothing is labelled. For a processor whose turns cannot be read off, `build_labels` has to
     do, and a warning says so.
     """
     checked = _checked(input_ids_batch, conversations)
@@ -156,7 +158,7 @@ def labels_by_turns(input_ids_batch: torch.Tensor, conversations: Sequence[Any],
         facts = encoder_of(processor).facts
     except ConfigError as error:
         logger.warning("labels by searching for the answers' text: %s", error)
-        return labels_by_text(input_ids_batch, conversations, processor)
+        return build_labels(input_ids_batch, conversations, processor)
     rows = [
         _template_labels(input_ids_batch[row].numpy(), conversation, facts)
         for row, conversation in enumerate(read_conversations(checked))

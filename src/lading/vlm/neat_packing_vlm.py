@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from lading.errors import ConfigError, Reason, SkipSample
 from lading.ledger import Ledger, too_long
 from lading.records import Dropped, SampleKey
-from lading.vlm.estimate import estimate
+from lading.vlm.estimate import Estimate, estimate
 from lading.vlm.estimate import image_tokens as _estimate_image_tokens
 from lading.vlm.estimate import video_tokens as _estimate_video_tokens
 from lading.vlm.packed_samples import MEDIA_FIELDS, PackLog, Sample, ShiftedSamples
@@ -38,16 +38,14 @@ from lading.vlm.packed_samples import shift_sample as _shift_sample
 from lading.vlm.padded_batches import PackInputs
 from lading.vlm.planning import (
     Cost,
-    alike_bins,
     block_order,
     count_exactly,
     described,
     exact_costs,
+    greedy_knapsack_vt_balanced,
     name_of,
     plan_bins,
-    quick_costs,
 )
-from lading.vlm.planning import alike_bins as greedy_knapsack_vt_balanced
 from lading.vlm.replacement import Replacing
 from lading.vlm.samplers import LengthGroupedSampler
 
@@ -83,12 +81,16 @@ def _estimate_sample_length(
     >>> _estimate_sample_length({"conversation": [{"role": "user", "content": [{"type": "image"}]}]})
     500
     """
-    found = estimate(
+    found = _estimate(example, image_cfg, video_cfg)
+    return (found.total, found.media) if return_media_tokens else found.total
+
+
+def _estimate(example: dict[str, Any], image_cfg: dict[str, Any] | None, video_cfg: dict[str, Any] | None) -> Estimate:
+    return estimate(
         example,
         image_tokens=partial(_estimate_image_tokens, image_cfg=image_cfg) if image_cfg else None,
         video_tokens=partial(_estimate_video_tokens, video_cfg=video_cfg) if video_cfg else None,
     )
-    return (found.total, found.media) if return_media_tokens else found.total
 
 
 class PackedDatasetWrapper(Replacing):
@@ -192,7 +194,7 @@ class PackedDatasetWrapper(Replacing):
         fitting = [(place, length) for place, length in zip(places, lengths, strict=True) if length <= self.pack_size]
         if not fitting:
             return None
-        bins = alike_bins([length for _, length in fitting], self.pack_size, [0] * len(fitting))
+        bins = greedy_knapsack_vt_balanced([length for _, length in fitting], self.pack_size, [0] * len(fitting))
         return PackedDatasetWrapper(
             self.inner_dataset,
             [[fitting[at][0] for at in members] for members in bins],
@@ -286,11 +288,9 @@ def _costs(dataset: Any, ds_raw: Any, processor: Any, exact: bool | None) -> Seq
         return count_exactly(dataset, examples, processor)
     if exact is None and ds_raw is None and (counted := exact_costs(dataset)) is not None:
         return counted
-    known: dict[str, Any] = {
-        "image_cfg": LengthGroupedSampler._extract_image_config(processor),
-        "video_cfg": LengthGroupedSampler._extract_video_config(processor),
-    }
-    costs = quick_costs(examples, partial(_estimate_sample_length, **known, return_media_tokens=True), _shift_sample)
+    image_cfg = LengthGroupedSampler._extract_image_config(processor)
+    video_cfg = LengthGroupedSampler._extract_video_config(processor)
+    costs = [_quick_cost(dict(examples[place]), image_cfg, video_cfg) for place in range(len(examples))]
     if exact is None and ds_raw is None and not all(cost.exact for cost in costs):
         logger.warning(
             "lengths of a %s are estimated, so that some samples may find no room in their packs; a "
@@ -298,3 +298,12 @@ def _costs(dataset: Any, ds_raw: Any, processor: Any, exact: bool | None) -> Seq
             type(dataset).__name__,
         )
     return costs
+
+
+def _quick_cost(example: dict[str, Any], image_cfg: dict[str, Any] | None, video_cfg: dict[str, Any] | None) -> Cost:
+    """An estimate; of an example that is tokenised already, its length after the shift."""
+    if "input_ids" in example:
+        return Cost(tokens=len(example["input_ids"]), media=0, shifted=len(_shift_sample(example)["input_ids"]))
+    found = _estimate(example, image_cfg, video_cfg)
+    # The token that the shift drops is left in: an estimate is too low rather than too high.
+    return Cost(tokens=found.total, media=found.media, shifted=max(1, found.total), exact=False)

@@ -100,7 +100,7 @@ def shift_sample(sample: Sample, has_mrope: bool = False, media_tokens: Collecti
 
 
 def _checked_tensors(sample: Sample, has_mrope: bool) -> dict[str, Tensor]:
-    """The sample's tensors; what is missing, strange, or of another length is an error."""
+    """The sample's tensors; what is missing, unknown, or of another length is an error."""
     given = {name: value for name, value in sample.items() if value is not None}
     for name in given:
         if not (name in SEQUENCE_FIELDS or name in MEDIA_FIELDS or is_count(name)):

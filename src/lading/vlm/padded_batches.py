@@ -117,13 +117,13 @@ def document_counts(documents: Sequence[Document], fields: Mapping[str, Field]) 
         numbers = [len(document.footprints(kind)) for document in documents]
         if any(numbers):
             counts[name] = torch.tensor(numbers)
-    axes = {field.axis for field in fields.values()}
-    tiled = axes & {"image_patch", "visual_patch"} and "image" not in axes
+    axes = [field.axis for field in fields.values()]
+    tiled = ("image_patch" in axes or "visual_patch" in axes) and "image" not in axes
     if tiled and COUNT_NAMES["image"] in counts and COUNT_NAMES["video"] not in counts:
         sizes = [footprint.rows for document in documents for footprint in document.footprints("image")]
         counts["n_tiles_per_image"] = torch.tensor(sizes)
     # Where tiles and frames share a tensor, or a grid stands for each run of pads, no input tells the rows of another.
-    mixed = bool(axes & {"visual_patch", "video_run"})
+    mixed = "visual_patch" in axes or "video_run" in axes
     for name, field in fields.items():
         counted = bool(field.counted_by) or (field.axis == "image_patch" and "n_tiles_per_image" in counts)
         if field.kinds and (mixed or (field.unit in ("patch", "run") and not counted)):
@@ -165,7 +165,7 @@ def shift_batch(batch: Mapping[str, Any]) -> dict[str, Any]:
     return shifted
 
 
-def collate_packed(
+def neat_packed_vlm_collater(
     batch: list[dict[str, Any]],
     padding_idx: int = 0,
     max_length: int | None = None,

@@ -20,10 +20,10 @@ are counted instead: the first gets the media of microbatch 0, and so on.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
@@ -31,110 +31,41 @@ from torch import Tensor, nn
 from lading.errors import ConfigError
 
 
-@runtime_checkable
-class Stage(Protocol):
-    """What is used of torch's pipeline stages."""
-
-    is_first: bool
-    device: torch.device
-    forward_one_chunk: Callable[..., Any]
-    """(microbatch, args, kwargs, …): the forward pass of one microbatch."""
+def _asked(thing: object, name: str) -> Any:
+    """What somebody else's object has under a name; `None` where it has none. torch's own names are private ones."""
+    return getattr(thing, name, None)
 
 
-@runtime_checkable
-class Probing(Protocol):
-    """A stage that runs the first microbatch once before the first step, to learn shapes and who needs gradients."""
-
-    _forward_metadata_inference: Callable[..., Any]
-
-
-@runtime_checkable
-class SingleSchedule(Protocol):
-    """torch's schedules with one stage a rank."""
-
-    _stage: Stage
-
-
-@runtime_checkable
-class MultiSchedule(Protocol):
-    """torch's schedules with several stages a rank."""
-
-    _stages: Sequence[Stage]
-
-
-@runtime_checkable
-class CountsMicrobatches(Protocol):
-    """Any of torch's schedules."""
-
-    _n_microbatches: int
-
-
-@runtime_checkable
-class Pipeline(Protocol):
-    """What a training framework wraps around a schedule."""
-
-    info: Any
-
-
-@runtime_checkable
-class KnowsStages(Protocol):
-    """A framework's `info` with torch's stages."""
-
-    stages: Sequence[Stage] | None
-
-
-@runtime_checkable
-class KnowsSchedule(Protocol):
-    """A framework's `info` with a torch schedule."""
-
-    schedule: Any
-
-
-@runtime_checkable
-class KnowsFirst(Protocol):
-    """A framework's `info` that says whether the pipeline begins on this rank."""
-
-    has_first_stage: bool
-
-
-def local_stages(pp: Any) -> list[Stage]:
+def local_stages(pp: Any) -> list[Any]:
     """torch's stages on this rank, as far as `pp` names them.
 
     >>> local_stages("no pipeline")
     []
     """
-    if isinstance(pp, Pipeline):
-        named = pp.info.stages if isinstance(pp.info, KnowsStages) else None
-        return list(named or local_stages(pp.info.schedule if isinstance(pp.info, KnowsSchedule) else None))
-    if isinstance(pp, SingleSchedule):
-        return [pp._stage]
-    if isinstance(pp, MultiSchedule):
-        return list(pp._stages)
-    return [stage for stage in pp if isinstance(stage, Stage)] if isinstance(pp, list | tuple) else []
+    if (info := _asked(pp, "info")) is not None:
+        return list(_asked(info, "stages") or local_stages(_asked(info, "schedule")))
+    if (stage := _asked(pp, "_stage")) is not None:  # a schedule with one stage a rank
+        return [stage]
+    listed = pp if isinstance(pp, list | tuple) else _asked(pp, "_stages") or ()
+    return [stage for stage in listed if _asked(stage, "forward_one_chunk") is not None]
 
 
-def first_stage(pp: Any, model_parts: Sequence[nn.Module]) -> Stage | nn.Module | None:
+def first_stage(pp: Any, model_parts: Sequence[nn.Module]) -> Any:
     """The first stage where it is on this rank; its module where `pp` names no stages; nothing on other ranks."""
-    said = pp.info.has_first_stage if isinstance(pp, Pipeline) and isinstance(pp.info, KnowsFirst) else None
-    if said is False:
+    has_first = _asked(_asked(pp, "info"), "has_first_stage")
+    if has_first is False:
         return None
     stages = local_stages(pp)
     first = next((stage for stage in stages if stage.is_first), None)
-    if first is not None or (stages and said is None):
+    if first is not None or (stages and has_first is None):
         return first
-    if said is None or stages or not model_parts:
+    if has_first is None or stages or not model_parts:
         raise ConfigError(
             found=f"{type(pp).__name__} with {len(stages)} stages and {len(model_parts)} model parts, none the first",
             wanted="pp.info with has_first_stage and stages or a schedule, a torch schedule, or a list of its stages",
             consequence="media would never reach the model",
         )
     return model_parts[0]
-
-
-def count_microbatches(pp: Any) -> int | None:
-    """How many microbatches the schedule runs, where it says so."""
-    schedule = pp.info.schedule if isinstance(pp, Pipeline) and isinstance(pp.info, KnowsSchedule) else pp
-    return schedule._n_microbatches if isinstance(schedule, CountsMicrobatches) else None
 
 
 @dataclass(slots=True)
@@ -157,31 +88,16 @@ class Waiting:
     def share(self, microbatch: int, device: torch.device | None = None) -> dict[str, Any]:
         """What belongs to one microbatch, on the stage's device. What it has nothing of is left out."""
         if not 0 <= microbatch < self.pieces:
-            raise ConfigError(
-                found=f"a schedule that runs microbatch {microbatch + 1}",
-                wanted=f"{self.pieces} microbatches, for which the media were cut",
-            )
+            self.refuse(f"that runs microbatch {microbatch + 1}")
         own = {name: parts[microbatch] for name, parts in self.chunks.items() if parts[microbatch] is not None}
         return own if device is None else {name: _moved(value, device) for name, value in own.items()}
 
-    def check_schedule(self, pp: Any) -> None:
-        """Refuse a schedule of another number of microbatches, where it says: on all ranks, before any waits."""
-        found = count_microbatches(pp)
-        if found is not None and found != self.pieces:
-            raise ConfigError(
-                found=f"a schedule of {found} microbatches", wanted=f"{self.pieces}, for which the media were cut"
-            )
-
-    def check_all_shown(self) -> None:
-        """A schedule of fewer microbatches would have left media out; one that never ran may be meant."""
-        if not self.shown:
-            warnings.warn("media were staged for a pipeline schedule that did not run", stacklevel=4)
-        elif len(self.shown) < self.pieces:
-            raise ConfigError(
-                found=f"a schedule that ran {len(self.shown)} microbatches",
-                wanted=f"{self.pieces}, for which the media were cut",
-                consequence="media were left out",
-            )
+    def refuse(self, schedule: str, consequence: str = "") -> NoReturn:
+        raise ConfigError(
+            found=f"a schedule {schedule}",
+            wanted=f"{self.pieces} microbatches, for which the media were cut",
+            consequence=consequence,
+        )
 
 
 def _moved(value: Any, device: torch.device) -> Any:
@@ -199,19 +115,26 @@ def staged_media(
         yield
         return
     waiting = Waiting(chunks)
-    waiting.check_schedule(pp)
+    # A schedule of another number of microbatches is refused on all ranks, before any waits.
+    schedule = _asked(_asked(pp, "info"), "schedule")
+    known = _asked(pp if schedule is None else schedule, "_n_microbatches")
+    if known not in (None, waiting.pieces):
+        waiting.refuse(f"of {known} microbatches")
     place = first_stage(pp, model_parts)
     if place is None:
         yield
         return
     with _at_calls(place, waiting) if isinstance(place, nn.Module) else _at_stage(place, waiting):
         yield
-    waiting.check_all_shown()
+    if not waiting.shown:  # which may be meant
+        warnings.warn("media were staged for a pipeline schedule that did not run", stacklevel=3)
+    elif len(waiting.shown) < waiting.pieces:
+        waiting.refuse(f"that ran {len(waiting.shown)} microbatches", "media were left out")
 
 
 @contextmanager
-def _at_stage(stage: Stage, waiting: Waiting) -> Iterator[None]:
-    forward, probe = stage.forward_one_chunk, stage._forward_metadata_inference if isinstance(stage, Probing) else None
+def _at_stage(stage: Any, waiting: Waiting) -> Iterator[None]:
+    forward, probe = stage.forward_one_chunk, _asked(stage, "_forward_metadata_inference")
 
     def with_media(
         microbatch: int, args: Any, kwargs: Mapping[str, Any] | None = None, *rest: Any, **options: Any
@@ -221,9 +144,8 @@ def _at_stage(stage: Stage, waiting: Waiting) -> Iterator[None]:
         return forward(microbatch, args, {**(kwargs or {}), **own}, *rest, **options)
 
     def probe_with_media(args: Any, kwargs: Mapping[str, Any] | None = None, *rest: Any, **options: Any) -> Any:
-        # The probe sees the first microbatch. Without its media, a vision tower that alone is trained would seem to
-        # need no gradients, and would get none ever after.
-        assert probe is not None
+        # Before its first step a stage learns shapes, and who needs gradients, from the first microbatch. Without its
+        # media, a vision tower that alone is trained would seem to need no gradients, and would get none ever after.
         return probe(args, {**(kwargs or {}), **waiting.share(0, stage.device)}, *rest, **options)
 
     with ExitStack() as until:

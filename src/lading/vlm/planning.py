@@ -11,7 +11,7 @@ undo that; shuffling blocks of as many packs as there are ranks does not:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -29,7 +29,7 @@ from lading.plan.knapsack.first_fit import first_fit
 from lading.records import Conversation, Dropped, Encoded, SampleKey
 from lading.samples import Samples, SkipPolicy
 from lading.vlm.datasets import PreTokenizedDatasetWrapper
-from lading.vlm.replacement import Named, Replacing
+from lading.vlm.replacement import Replacing, key_of
 
 CHUNK = 256
 
@@ -94,11 +94,7 @@ def name_of(dataset: Any, place: int) -> SampleKey:
     >>> str(name_of(["a", "b"], 1))
     'list#1 (list[1])'
     """
-    named = tokenising(dataset) or dataset
-    if isinstance(named, Named):
-        return replace(named.key(place), index=place)
-    source = type(dataset).__name__
-    return SampleKey(index=place, source=source, where=f"{source}[{place}]")
+    return replace(key_of(tokenising(dataset) or dataset, place), index=place)
 
 
 def exact_costs(dataset: Any) -> list[Cost | Dropped] | None:
@@ -145,25 +141,6 @@ def count_exactly(dataset: Any, examples: Any, processor: Any) -> list[Cost | Dr
             wanted="a PreTokenizedDatasetWrapper, or examples and a processor",
         )
     return counted
-
-
-def quick_costs(
-    examples: Sequence[Mapping[str, Any]],
-    estimate: Callable[[dict[str, Any]], Any],
-    shift: Callable[[dict[str, Any]], Mapping[str, Any]],
-) -> list[Cost]:
-    """Estimates, (tokens, media tokens); of examples that are tokenised already, their lengths after `shift`."""
-    costs = []
-    for place in range(len(examples)):
-        example = dict(examples[place])
-        if "input_ids" in example:
-            shifted = len(shift(example)["input_ids"])
-            costs.append(Cost(tokens=len(example["input_ids"]), media=0, shifted=shifted))
-        else:
-            tokens, media = estimate(example)
-            # The token that the shift drops is left in: an estimate is too low rather than too high.
-            costs.append(Cost(tokens=tokens, media=media, shifted=max(1, tokens), exact=False))
-    return costs
 
 
 def described(dropped: Sequence[Dropped], samples: int) -> list[str]:
@@ -216,16 +193,20 @@ def plan_bins(
     # What is over the capacity fills a bin by itself: for the knapsack it is exactly as large as a bin.
     fitted = np.minimum(sizes[used], capacity)
     weights = visual[used] if balance else np.zeros_like(fitted)
-    bins = [used[members].tolist() for members in alike_bins(fitted.tolist(), capacity, weights.tolist())]
+    bins = [
+        used[members].tolist() for members in greedy_knapsack_vt_balanced(fitted.tolist(), capacity, weights.tolist())
+    ]
     kept = bins if max_packs is None else bins[:max_packs]
     beyond = sorted(sample for members in bins[len(kept) :] for sample in members)
     return BinPlan(bins=kept, too_long=over.tolist(), beyond=beyond)
 
 
-def alike_bins(lengths: Sequence[int], max_length: int, visual_tokens: Sequence[int]) -> list[list[int]]:
+def greedy_knapsack_vt_balanced(
+    lengths: Sequence[int], max_length: int, visual_tokens: Sequence[int]
+) -> list[list[int]]:
     """First fit, longest first; then bins with like visual tokens beside each other, most first, and the fuller first.
 
-    >>> alike_bins([6, 5, 4, 3], 10, [0, 5, 0, 0])
+    >>> greedy_knapsack_vt_balanced([6, 5, 4, 3], 10, [0, 5, 0, 0])
     [[1, 3], [0, 2]]
     """
     sizes, visual = _checked_numbers(lengths, visual_tokens)

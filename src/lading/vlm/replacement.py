@@ -35,7 +35,7 @@ def replacement(index: int, attempt: int, *, size: int, seed: int, epoch: int) -
     """Which of `size` samples stands in for sample `index`; attempt 0 is the sample itself.
 
     The others are shuffled, as far as is needed, so that every one comes up once before any comes up again. (Walked
-    with a fixed step, all of a few attempts may lie in one bad segment, or on odd numbers alone.)
+    with a fixed step, all of a few attempts may lie in one bad segment of the data.)
 
     >>> [replacement(3, attempt, size=8, seed=0, epoch=0) for attempt in range(4)]
     [3, 1, 4, 2]
@@ -131,6 +131,14 @@ class Named(Protocol):
     def key(self, place: int, /) -> SampleKey: ...
 
 
+def key_of(dataset: object, place: int) -> SampleKey:
+    """The name that a data set has for a sample, or one made of its number."""
+    if isinstance(dataset, Named):
+        return dataset.key(place)
+    source = type(dataset).__name__
+    return SampleKey(index=place, source=source, where=f"{source}[{place}]")
+
+
 class Replacing(Dataset[Any]):
     """A data set whose bad samples are replaced by named others.
 
@@ -179,10 +187,7 @@ class Replacing(Dataset[Any]):
 
     def key(self, place: int) -> SampleKey:
         """The name of a sample: its data set's own, or its number."""
-        if isinstance(self.dataset, Named):
-            return self.dataset.key(place)
-        source = type(self.dataset).__name__
-        return SampleKey(index=place, source=source, where=f"{source}[{place}]")
+        return key_of(self.dataset, place)
 
     def stand_in(self, index: int, attempt: int) -> int:
         return replacement(index, attempt, size=len(self), seed=self.seed, epoch=self.epoch)

@@ -202,7 +202,7 @@ class LengthGroupedSampler(Sampler[int]):
         self.epoch = epoch
 
     def state_dict(self, consumed: int | None = None) -> dict[str, int]:
-        """Where the epoch stands. With worker processes the sampler is ahead of the training loop: `consumed` is then
+        """Where the epoch stands. Worker processes ask for more than was trained on: with them, `consumed` is
         the number of samples (on this rank, in this epoch) that were trained on.
         """
         position = self._position if consumed is None else consumed
