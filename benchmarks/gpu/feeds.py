@@ -19,7 +19,7 @@ from lading.attention import LANGUAGE
 from lading.loader import Samples
 from lading.packing import build_pack, collate_samples, trained_only
 from lading.records import Batch, Encoded, Pack
-from lading.vlm.length_groups import length_order
+from lading.vlm.samplers import length_order
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from lading.errors import SkipSample
 from lading.records import Conversation, MediaPart, Message, SampleKey, TextPart
-from lading.vlm.example_form import from_example, to_example
+from lading.vlm.examples import from_example, to_example
 
 KEY = SampleKey(index=2, source="s", where="d.jsonl:3")
 ANSWER = {"role": "assistant", "content": "ok"}

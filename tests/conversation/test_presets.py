@@ -14,7 +14,7 @@ from lading.conversation.formats import NAMED
 from lading.conversation.presets import DESCRIBE, TRANSCRIBE, cord_v2, cv17, medpix, rdr, token_text, unimm_chat
 from lading.errors import CorpusError, SkipSample
 from lading.records import Conversation, Row, SampleKey
-from lading.vlm.example_form import to_example
+from lading.vlm.examples import to_example
 
 Read = Callable[..., Conversation]
 

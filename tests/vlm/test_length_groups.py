@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from lading.errors import ConfigError
 from lading.plan.knapsack.first_fit import first_fit
 from lading.plan.stats import lower_bound, straggler_factor
-from lading.vlm.length_groups import grouped_order, length_order, rotation, stretch
-from lading.vlm.media_order import alike_bins, block_order, plan_bins
+from lading.vlm.planning import block_order, plan_bins
+from lading.vlm.planning import greedy_knapsack_vt_balanced as alike_bins
+from lading.vlm.samplers import grouped_order, length_order, rotation, stretch
 
 LENGTHS = st.lists(st.integers(1, 60), max_size=60)
 SMALL = st.integers(0, 5)

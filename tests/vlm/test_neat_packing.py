@@ -39,9 +39,9 @@ from lading.vlm.neat_packing_vlm import (
     greedy_knapsack_vt_balanced,
     neat_pack_dataset_vlm,
 )
-from lading.vlm.sample_inputs import as_inputs
+from lading.vlm.padded_batches import as_inputs
+from lading.vlm.planning import tokenising
 from lading.vlm.samplers import LengthGroupedSampler
-from lading.vlm.tokenising import tokenising
 
 PACK = 300
 

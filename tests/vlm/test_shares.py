@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lading.errors import ConfigError
 from lading.sources import open_corpus
 from lading.sources.corpus import choose
-from lading.vlm.shares import largest_share, rows_of_rank, share
+from lading.vlm.mixture import largest_share, rows_of_rank, share
 
 RATIOS = [0.0, 0.3, 0.5, 1.0, 1.5, 2.0, 2.7]
 

@@ -19,8 +19,7 @@ from lading.errors import ConfigError, ExactnessError, SkipSample, TooManyFailur
 from lading.ledger import Ledger
 from lading.vlm.collate_fns import make_robust_collate
 from lading.vlm.datasets import PreTokenizedDatasetWrapper, RobustDatasetWrapper, make_meta_dataset
-from lading.vlm.replacement import replacement
-from lading.vlm.replacement_log import _remove
+from lading.vlm.replacement import _remove, replacement
 from tests.vlm.rows import numbered, write_meta, write_rows
 
 

@@ -12,37 +12,39 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 
-from lading.encode import Encoder
 from lading.errors import ConfigError
-from lading.families import all_families
+from lading.families import all_families, media_inputs
+from lading.fields import Field
 from lading.media import image
 from lading.media.geometry import PatchGrid
 from lading.media.video import HEARD
-from lading.vlm.batches import collate_examples, exact_lengths, facts_of, fitting, known_footprints
-from lading.vlm.batches import talks_of as _talks
+from lading.tensors import pad, stack
+from lading.vlm.batches import (
+    collate_examples,
+    encoder_of,
+    fitting,
+    known_footprints,
+    lengths_at_least,
+    nemotron_parse_collate_fn,
+)
+from lading.vlm.batches import read_conversations as _talks
 from lading.vlm.datasets import RobustDatasetWrapper
+from lading.vlm.examples import to_example
 from lading.vlm.label_search import CHATML_PROCESSORS as _IMSTART_TEMPLATE_PROCESSORS
 from lading.vlm.label_search import assistant_marker as _get_assistant_marker
 from lading.vlm.label_search import assistant_text as _extract_assistant_text
+from lading.vlm.label_search import build_labels, build_labels_from_template, find_pattern
 from lading.vlm.label_search import decode_token as _decode_single_token
 from lading.vlm.label_search import find_pattern_indices as _find_pattern_indices
-from lading.vlm.label_search import labels_by_text as build_labels
-from lading.vlm.label_search import labels_by_turns as build_labels_from_template
 from lading.vlm.label_search import stop_token as _get_stop_token_id
-from lading.vlm.nemotron_parse import collate_pages as nemotron_parse_collate_fn
-from lading.vlm.packed_batches import collate_packed as neat_packed_vlm_collater
-from lading.vlm.padded_batches import REQUIRED, pad_samples, shift_batch
+from lading.vlm.padded_batches import REQUIRED, SampleInputs, neat_packed_vlm_collater, pad_samples, shift_batch
 from lading.vlm.replacement import Indexed, Replacing
-from lading.vlm.sample_inputs import SampleInputs
-from lading.vlm.thought_prefix import MODEL_TURN as _GEMMA4_MODEL_TURN
-from lading.vlm.thought_prefix import THINKING_PREFIX as _GEMMA4_THINKING_PREFIX
-from lading.vlm.thought_prefix import inject_thought as _inject_thinking_prefix_tokens
 
 __all__ = [
     "COLLATE_FNS",
@@ -82,6 +84,10 @@ logger = logging.getLogger(__name__)
 Examples = Sequence[Mapping[str, Any]]
 Batch = dict[str, Any]
 
+_GEMMA4_MODEL_TURN = "<|turn>model\n"
+_GEMMA4_THINKING_PREFIX = "<|channel>thought\n<channel|>"
+"""Gemma 4's instruction-tuned models always open a channel for thinking before they answer; this is an empty one."""
+
 
 def make_robust_collate(
     dataset: Indexed, collate_fn: Callable[[list[Any]], Any], max_retries: int = 10
@@ -91,14 +97,13 @@ def make_robust_collate(
     A wrapper knows which samples a batch is made of, and who stands in for them depends on these. Samples of any other
     data set have no numbers here: batches are counted, by each worker for itself.
     """
-    if isinstance(dataset, Replacing):
-        return replace(dataset.robust_collate(collate_fn), max_retries=max_retries)
-    return RobustDatasetWrapper(dataset, max_retries=max_retries).robust_collate(collate_fn)
+    wrapper = dataset if isinstance(dataset, Replacing) else RobustDatasetWrapper(dataset, max_retries=max_retries)
+    return wrapper.robust_collate(collate_fn, max_retries)
 
 
 def _extract_media_from_conversations(conversations: Sequence[Any]) -> tuple[list[Any] | None, list[Any] | None]:
     """(images, videos) of all conversations in reading order, as they were given; `None` where there are none."""
-    media = [part for talk in _talks(conversations) for part in talk.media if part.reference is not None]
+    media = [part for read in _talks(conversations) for part in read.media if part.reference is not None]
     images = [part.reference for part in media if part.kind == "image"]
     videos = [part.reference for part in media if part.kind == "video"]
     return images or None, videos or None
@@ -111,7 +116,7 @@ def _count_media_per_sample(conversations: Sequence[Any]) -> tuple[list[int], li
     ...                           {"role": "assistant", "content": "Two cats."}]])
     ([2], [0])
     """
-    kinds = [[part.kind for part in talk.media] for talk in _talks(conversations)]
+    kinds = [[part.kind for part in read.media] for read in _talks(conversations)]
     return [own.count("image") for own in kinds], [own.count("video") for own in kinds]
 
 
@@ -135,7 +140,7 @@ def _ensure_rgb(conversations: Sequence[Any]) -> Sequence[Any]:
 
 def _extract_image_config(processor: Any) -> dict[str, int]:
     """The numbers of a processor's patch grid; empty where its pictures are not cut into one."""
-    grid = facts_of(processor).geometries.get("image")
+    grid = encoder_of(processor).facts.geometries.get("image")
     if not isinstance(grid, PatchGrid):
         return {}
     return {
@@ -151,15 +156,14 @@ def _estimate_media_tokens(conversation: Any, processor: Any) -> int:
     """Tokens that the media of a conversation add to their marks: exact, from headers alone. A medium that cannot be
     measured adds nothing.
     """
-    facts = facts_of(processor)
-    found = [item for item in known_footprints(Encoder(facts=facts), _talks([conversation])[0]) if item is not None]
-    tokenizer = processor.tokenizer
-    written = [facts.tokeniser.media[item.kind].text(item) for item in found]
-    texts = [
-        len(tokenizer.encode(text, add_special_tokens=False)) - len(item.runs)
-        for text, item in zip(written, found, strict=True)
-    ]
-    return sum(sum(item.runs) + extra - 1 for item, extra in zip(found, texts, strict=True))
+    encoder, tokenizer = encoder_of(processor), processor.tokenizer
+    tokens = 0
+    for footprint in known_footprints(encoder, _talks([conversation])[0]):
+        if footprint is not None:
+            written = encoder.facts.tokeniser.media[footprint.kind].text(footprint)
+            others = len(tokenizer.encode(written, add_special_tokens=False)) - len(footprint.runs)
+            tokens += sum(footprint.runs) + others - 1
+    return tokens
 
 
 def _drop_overlong_samples(
@@ -168,7 +172,7 @@ def _drop_overlong_samples(
     """(conversations of at most `max_length` tokens, their places). Where none is left, a `ValueError`. A medium that
     cannot be measured adds nothing to its mark, as in `_estimate_media_tokens`.
     """
-    kept = fitting(exact_lengths(_talks(conversations), facts_of(processor), lenient=True), max_length)
+    kept = fitting(lengths_at_least(_talks(conversations), encoder_of(processor)), max_length)
     return [conversations[place] for place in kept], kept
 
 
@@ -211,8 +215,6 @@ def default_collate_fn(
 
 
 def _hooked(processor: Any, hook: Callable[[Batch, Any], Batch], batch: Batch, conversations: Sequence[Any]) -> Batch:
-    from lading.vlm.example_form import to_example
-
     batch.pop("labels")
     changed = hook(batch, processor)
     turns = [to_example(conversation)["conversation"] for conversation in conversations]
@@ -227,24 +229,22 @@ def qwen2_5_collate_fn(examples: Examples, processor: Any) -> Batch:
 def qwen3_omni_collate_fn(examples: Examples, processor: Any, use_audio_in_video: bool = False) -> Batch:
     """Qwen3-Omni. With `use_audio_in_video` clips are heard too: their own sound stands between their frames."""
     if use_audio_in_video:
-        examples = [{**example, "conversation": _heard(example.get("conversation"))} for example in examples]
+        examples = [{**example, "conversation": _with_sound(example.get("conversation"))} for example in examples]
     return collate_examples(examples, processor, family="qwen3_omni")
 
 
-def _heard(conversation: Any) -> Any:
-    """The conversation with every clip marked as one to be heard."""
+def _with_sound(conversation: Any) -> Any:
+    """The conversation with every clip marked as one to be heard; what is none is left for the reader to refuse."""
     if not isinstance(conversation, (list, tuple)):
         return conversation
-    return [
-        {**turn, "content": [_heard_part(part) for part in turn["content"]]}
-        if isinstance(turn.get("content"), list)
-        else turn
-        for turn in conversation
-    ]
-
-
-def _heard_part(part: Any) -> Any:
-    return {**part, HEARD: True} if isinstance(part, Mapping) and part.get("type") == "video" else part
+    turns = [dict(turn) for turn in conversation]
+    for turn in turns:
+        if isinstance(turn.get("content"), list):
+            turn["content"] = [
+                {**part, HEARD: True} if isinstance(part, Mapping) and part.get("type") == "video" else part
+                for part in turn["content"]
+            ]
+    return turns
 
 
 def kimi_vl_collate_fn(examples: Examples, processor: Any, max_length: int | None = None) -> Batch:
@@ -272,7 +272,7 @@ def gemma4_prefix_collate_fn(examples: Examples, processor: Any, max_length: int
 
 def pad_collate_fn(examples: Examples, processor: Any, max_length: int | None = None) -> Batch:
     """Samples that `PreTokenizedDatasetWrapper` tokenised: padded on the right, media joined, shifted by one."""
-    facts = facts_of(processor)
+    facts = encoder_of(processor).facts
     missing = [name for name in REQUIRED for sample in examples if name not in sample]
     if missing:
         raise ConfigError(found=f"samples without {missing[0]}", wanted="pre-tokenised samples", where="pad_collate_fn")
@@ -287,15 +287,36 @@ def pad_collate_fn(examples: Examples, processor: Any, max_length: int | None = 
     return shift_batch(batch)
 
 
-def _collate_for(name: str) -> Callable[..., Batch]:
-    own: dict[str, Callable[..., Batch]] = {
-        "qwen2_5_vl": qwen2_5_collate_fn,
-        "qwen3_omni": qwen3_omni_collate_fn,
-        "kimi_k25": kimi_k25_vl_collate_fn,
-        "phi4_mm": phi4_mm_collate_fn,
-        "gemma4": gemma4_prefix_collate_fn,
-    }
-    return own.get(name, default_collate_fn)
+def _inject_thinking_prefix_tokens(batch: Batch, tokenizer: Any) -> Batch:
+    """The batch with Gemma 4's empty thought behind every `<|turn>model` marker.
+
+    What runs along with the ids [B, T] (masks, token types; any whole numbers [R, T] but those of media) grows with
+    them: the mask by ones, other numbers by zeros. Rows with fewer turns are padded on the side the tokenizer pads on.
+    """
+    opening = tokenizer.encode(_GEMMA4_MODEL_TURN, add_special_tokens=False)
+    prefix = torch.tensor(tokenizer.encode(_GEMMA4_THINKING_PREFIX, add_special_tokens=False))
+    ids, left = batch["input_ids"], tokenizer.padding_side == "left"
+    places = [find_pattern(row.numpy(), opening) + len(opening) for row in ids]
+    width = ids.shape[1] + len(prefix) * max((len(own) for own in places), default=0)
+    fillings = {"input_ids": prefix, "attention_mask": torch.ones_like(prefix)}
+    changed, media = dict(batch), media_inputs()
+    for name, value in batch.items():
+        runs_along = isinstance(value, torch.Tensor) and value.ndim == 2 and value.shape[1] == ids.shape[1]
+        if name in media or not runs_along or value.is_floating_point():
+            continue
+        filling = fillings.get(name, torch.zeros_like(prefix)).to(value)
+        if len(value) == len(places):
+            at_rows = places
+        else:
+            # They are those of the only text. Whose they are among several is not known: they are only made as long.
+            at_rows = [places[0] if len(places) == 1 else places[0][:0]] * len(value)
+        rows = [
+            torch.from_numpy(np.insert(row.numpy(), np.repeat(at, len(filling)), np.tile(filling.numpy(), len(at))))
+            for row, at in zip(value, at_rows, strict=True)
+        ]
+        pad_value = tokenizer.pad_token_id if name == "input_ids" else 0
+        changed[name] = stack([pad(row, width, Field(axis="token"), pad_value, left=left) for row in rows])
+    return changed
 
 
 class _CollateFunctions(dict[str, Callable[..., Batch]]):
@@ -306,9 +327,21 @@ class _CollateFunctions(dict[str, Callable[..., Batch]]):
         return default_collate_fn
 
 
+_OF_FAMILIES: dict[str, Callable[..., Batch]] = {
+    "qwen2_5_vl": qwen2_5_collate_fn,
+    "qwen3_omni": qwen3_omni_collate_fn,
+    "kimi_k25": kimi_k25_vl_collate_fn,
+    "phi4_mm": phi4_mm_collate_fn,
+    "gemma4": gemma4_prefix_collate_fn,
+}
+
 COLLATE_FNS: dict[str, Callable[..., Batch]] = _CollateFunctions(
     {
-        **{processor: _collate_for(family.name) for family in all_families() for processor in family.processors},
+        **{
+            processor: _OF_FAMILIES.get(family.name, default_collate_fn)
+            for family in all_families()
+            for processor in family.processors
+        },
         "KimiVLProcessor": kimi_vl_collate_fn,
         "NemotronParseProcessor": nemotron_parse_collate_fn,
         "default": default_collate_fn,

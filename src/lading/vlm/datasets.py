@@ -1,13 +1,16 @@
 """`nemo_automodel.components.datasets.vlm.datasets`, under its names.
 
-Every `make_…_dataset` gives examples in the conversation form (`vlm/example_form.py`). Nothing here opens a picture
+Every `make_…_dataset` gives examples in the conversation form (`vlm/examples.py`). Nothing here opens a picture
 before it is asked for, and nothing draws from a global generator.
 """
 
 from __future__ import annotations
 
+import io
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +19,39 @@ from lading.encode import Encoder
 from lading.encode.processor_facts import read_processor
 from lading.errors import ConfigError, Reason, SkipSample, UnknownName
 from lading.ledger import Ledger
-from lading.records import Conversation, Encoded, Row, SampleKey
-from lading.sources.hub import LOAD_OPTIONS
+from lading.media import audio
+from lading.media.opening import corrupt_as_skip, open_picture, readable
+from lading.records import Conversation, Encoded, MediaPart, Part, Row, SampleKey
+from lading.sources.hub import LOAD_OPTIONS, open_hub
 from lading.sources.json_array import JsonArrayFile, begins_array
 from lading.sources.jsonl import JsonlFile
 from lading.sources.meta import COLUMNS, TAGS
-from lading.vlm.example_form import from_example
-from lading.vlm.example_stats import Timing, collect, summary
-from lading.vlm.examples import Example, Examples, read_example
-from lading.vlm.hub_examples import open_preset
-from lading.vlm.mixture import load, open_mixture, own_share
+from lading.vlm.estimate import collect_stats as _collect_sample_stats
+from lading.vlm.examples import Example, Examples, from_example, read_example, to_example
+from lading.vlm.mixture import load, open_mixture, own_share, rows_of_rank
+from lading.vlm.mixture import log_summary as _log_dataset_loading_summary
+from lading.vlm.padded_batches import as_inputs
 from lading.vlm.replacement import Indexed, Replacing
-from lading.vlm.sample_inputs import as_inputs
-from lading.vlm.shares import rows_of_rank
+
+__all__ = [
+    "PreTokenizedDatasetWrapper",
+    "RobustDatasetWrapper",
+    "_ExamplesWithStats",
+    "_collect_sample_stats",
+    "_convert_sharegpt_to_conversation",
+    "_load_json_or_jsonl",
+    "_load_jsonl_for_rank",
+    "_log_dataset_loading_summary",
+    "make_cord_v2_dataset",
+    "make_cv17_dataset",
+    "make_medpix_dataset",
+    "make_meta_dataset",
+    "make_rdr_dataset",
+    "make_unimm_chat_dataset",
+]
 
 logger = logging.getLogger(__name__)
+_ORIENTATION = 0x0112
 
 
 def make_rdr_dataset(path_or_dataset: Any = "quintend/rdr-items", split: str = "train", **kwargs: Any) -> Examples:
@@ -41,14 +62,14 @@ def make_rdr_dataset(path_or_dataset: Any = "quintend/rdr-items", split: str = "
     and of its picture the header alone. Of further arguments, those in `sources.hub.LOAD_OPTIONS` go to `load_dataset`
     and `prompt` replaces the question; others are warned about and ignored.
     """
-    return _preset(path_or_dataset, split, kwargs, read=presets.rdr, columns=presets.RDR, own=("prompt",))
+    return _open_preset(path_or_dataset, split, kwargs, read=presets.rdr, columns=presets.RDR, own=("prompt",))
 
 
 def make_cord_v2_dataset(
     path_or_dataset: Any = "naver-clova-ix/cord-v2", split: str = "train", **kwargs: Any
 ) -> Examples:
     """CORD-v2 (columns `image`, `ground_truth`): the receipt as token text; `seed` chooses among several parses."""
-    return _preset(
+    return _open_preset(
         path_or_dataset, split, kwargs, read=presets.cord_v2, columns=presets.CORD_V2, own=("prompt", "seed")
     )
 
@@ -57,7 +78,7 @@ def make_medpix_dataset(
     path_or_dataset: Any = "medpix-dataset/medpix-dataset", split: str = "train", **kwargs: Any
 ) -> Examples:
     """MedPix (columns `image_id`, `question`, `answer`)."""
-    return _preset(path_or_dataset, split, kwargs, read=presets.medpix, columns=presets.MEDPIX, own=())
+    return _open_preset(path_or_dataset, split, kwargs, read=presets.medpix, columns=presets.MEDPIX)
 
 
 def make_cv17_dataset(
@@ -69,21 +90,69 @@ def make_cv17_dataset(
     `sampling_rate` asks for another rate than the recording's own, as does the column's `Audio(sampling_rate=…)`.
     """
     own = ("prompt", "sampling_rate")
-    return _preset(path_or_dataset, split, kwargs, read=presets.cv17, columns=presets.CV17, own=own, sound=True)
+    return _open_preset(path_or_dataset, split, kwargs, read=presets.cv17, columns=presets.CV17, own=own)
 
 
 def make_unimm_chat_dataset(
     path_or_dataset: Any = "Yirany/UniMM-Chat", split: str = "train", **kwargs: Any
 ) -> Examples:
     """UniMM-Chat (columns `image`, `conversation`): several turns, the picture at every `<image>` mark."""
-    return _preset(path_or_dataset, split, kwargs, read=presets.unimm_chat, columns=presets.UNIMM_CHAT, own=())
+    return _open_preset(path_or_dataset, split, kwargs, read=presets.unimm_chat, columns=presets.UNIMM_CHAT)
 
 
-def _preset(
-    path_or_dataset: Any, split: str, options: dict[str, Any], *, own: Sequence[str], **preset: Any
+def _open_preset(
+    path_or_dataset: Any,
+    split: str,
+    options: Mapping[str, Any],
+    *,
+    read: Callable[..., Conversation],
+    columns: Sequence[str],
+    own: Sequence[str] = (),
 ) -> Examples:
+    """The examples of a data set; `own` are the options that its `read` takes, and, for sound, a sampling rate."""
     _warn_about_unknown(options, (*own, *LOAD_OPTIONS), "options of this data set")
-    return open_preset(path_or_dataset, split, options, own=own, **preset)
+    loading = {name: options[name] for name in LOAD_OPTIONS if name in options}
+    rows = open_hub(path_or_dataset, split, columns=columns, options=loading)
+    asked = {name: options[name] for name in own if name in options}
+    rate = asked.pop("sampling_rate", None) or rows.sampling_rates.get("audio")
+    return Examples(rows=rows, read=partial(_read_preset, read=partial(read, **asked), rate=rate))
+
+
+def _read_preset(row: Row, *, read: Callable[[Row], Conversation], rate: int | None) -> Example:
+    """A row of a well-known data set as an example: its pictures opened, their header alone, and its sound decoded
+    beside the conversation, as (samples [T], rate); a rate of `None` is the recording's own.
+    """
+    conversation = read(row)
+    messages = tuple(
+        replace(message, parts=tuple(_with_picture(part) for part in message.parts))
+        for message in conversation.messages
+    )
+    example = to_example(replace(conversation, messages=messages))
+    for part in conversation.media:
+        if part.kind == "audio":
+            own_rate = rate or audio.measure(part).rate
+            example["audio"] = (audio.decode(part, own_rate), own_rate)
+    return example
+
+
+def _with_picture(part: Part) -> Part:
+    """The part with its picture opened, whose pixels are not read until somebody looks at them.
+
+    One that EXIF turns is turned, for which it must be decoded; the others wait. The file is not kept open: a list of
+    many such pictures would use up the process's file handles.
+    """
+    from PIL import Image, ImageOps
+
+    if not isinstance(part, MediaPart) or part.kind != "image" or isinstance(part.reference, Image.Image):
+        return part
+    source = readable(part)
+    with corrupt_as_skip(part, OSError, SyntaxError, ValueError, Image.DecompressionBombError):
+        picture = open_picture(part, io.BytesIO(Path(source).read_bytes()) if isinstance(source, str) else source)
+        # Asking a PNG without the field in its header would decode it all, only to look behind the pixels.
+        unturned = picture.format == "PNG" and "exif" not in picture.info
+        if not unturned and picture.getexif().get(_ORIENTATION, 1) != 1:
+            picture = ImageOps.exif_transpose(picture)
+    return replace(part, reference=picture)
 
 
 def _warn_about_unknown(given: Iterable[str], known: Sequence[str], where: str) -> None:
@@ -135,18 +204,6 @@ def _load_jsonl_for_rank(
     return [dict(file.read(number)) for number in numbers.tolist()], len(file)
 
 
-def _collect_sample_stats(examples: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """Images, videos, text-only samples and an estimate of tokens (and `n_audios`)."""
-    return collect(examples)
-
-
-def _log_dataset_loading_summary(
-    timings: Sequence[Timing], wall_time: float, total_samples: int, rank: int | None = None
-) -> None:
-    """Log how long each data set took and what is in it."""
-    logger.info("%s", summary(timings, wall_time, total_samples, rank))
-
-
 class _ExamplesWithStats(list[Example]):
     """A list of examples that carries its statistics.
 
@@ -191,12 +248,9 @@ def make_meta_dataset(
     mixture = open_mixture(path_or_dataset, names, *own_share(shard_data, rank, world_size), media_roots)
     if lazy:
         return mixture.examples
-    loaded = load(mixture, strict=strict)
-    for entry in loaded.dropped:
-        logger.warning("left out %s: %s", entry.key, entry.detail)
-    _log_dataset_loading_summary(loaded.timings, loaded.seconds, len(loaded.examples), mixture.rank)
-    examples = _ExamplesWithStats(loaded.examples)
-    examples.stats = {**loaded.stats, "n_samples_largest_share": mixture.largest}
+    loaded, stats = load(mixture, strict=strict)
+    examples = _ExamplesWithStats(loaded)
+    examples.stats = stats
     return examples
 
 

@@ -1,4 +1,4 @@
-"""What an example may cost, guessed before anything is tokenised or opened.
+"""What an example may cost, and what a list of examples holds, guessed before anything is tokenised or opened.
 
 An example is a dict in the conversation form. What was worked out beforehand may stand beside the conversation:
 
@@ -17,12 +17,14 @@ whoever must not overflow counts exactly (`lading count`, whose `--annotate` wri
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from lading.errors import ConfigError, SkipSample, UnknownName
 from lading.fields import MEDIA_KINDS, MediaKind
+from lading.media.geometry import smart_resize, smart_resize_clip
 
 CHARACTERS_PER_TOKEN = 3
 TOKENS_PER_MEDIUM = 500
@@ -50,9 +52,18 @@ VIDEO_NUMBERS: Mapping[str, float] = {
 }
 """The same for clips. Their pixel bounds are shared by all frames, unless `pixels_per_frame` is 1."""
 
-Size = Sequence[float]
-Numbers = Mapping[str, Any]
-MediumTokens = Callable[[Size], int]
+STATS = (
+    "n_images",
+    "n_videos",
+    "n_text_only",
+    "n_text_tokens",
+    "n_media_tokens",
+    "n_missing_text_tokens",
+    "n_missing_mm_inputs_meta",
+    "n_audios",
+)
+
+MediumTokens = Callable[[Sequence[float]], int]
 """The size of a medium → its tokens."""
 
 
@@ -74,66 +85,73 @@ def estimate(
 ) -> Estimate:
     """What an example may cost. Media are counted by their sizes where the callables are given and sizes are known.
 
-    >>> talk = {"conversation": [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "Who is?"}]}]}
-    >>> estimate(talk)
+    >>> turn = {"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "Who is?"}]}
+    >>> example = {"conversation": [turn]}
+    >>> estimate(example)
     Estimate(text=2, media=500)
-    >>> estimate({**talk, "_text_tokens": 9, "mm_inputs_meta": {"images": [[28, 56]]}}, image_tokens=lambda size: 2)
+    >>> estimate({**example, "_text_tokens": 9, "mm_inputs_meta": {"images": [[28, 56]]}}, image_tokens=lambda size: 2)
     Estimate(text=9, media=2)
     """
     if "input_ids" in example:
         return Estimate(text=len(example["input_ids"]), media=0)
     parts = list(_parts(example))
     counted, media = example.get("_text_tokens"), example.get("_media_tokens")
+    counters = {"image": image_tokens, "video": video_tokens}
     characters = sum(len(str(part.get("text") or "")) for part in parts if part.get("type", "text") == "text")
     return Estimate(
         text=characters // CHARACTERS_PER_TOKEN if counted is None else int(counted),
-        media=_media(example, parts, image_tokens, video_tokens) if media is None else int(media),
+        media=_media(example, parts, counters) if media is None else int(media),
     )
 
 
-def shown(example: Mapping[str, Any]) -> dict[MediaKind, int]:
-    """How many media of each kind an example shows.
+def image_tokens(
+    img_meta: Sequence[float], image_cfg: Mapping[str, Any], resize: Callable[..., tuple[int, int]] = smart_resize
+) -> int:
+    """Tokens of a picture of [height, width]; `image_cfg` has some of `IMAGE_NUMBERS`.
 
-    >>> shown({"conversation": [{"role": "user", "content": [{"type": "image_url", "image_url": "a.jpg"}]}]})
-    {'image': 1, 'video': 0, 'audio': 0}
-    """
-    return _shown([] if "input_ids" in example else list(_parts(example)))
+    `resize(height, width, factor=…, min_pixels=…, max_pixels=…)` gives the sides that a processor would give it.
 
-
-def image_tokens(size: Size, numbers: Numbers, resize: Callable[..., tuple[int, int]]) -> int:
-    """Tokens of a picture of [height, width], by `resize(height, width, factor=…, min_pixels=…, max_pixels=…)`.
-
-    >>> image_tokens([60, 90], {"patch_size": 14}, lambda height, width, **bounds: (56, 84))
+    >>> image_tokens([56, 84], {"patch_size": 14, "merge_size": 2})
     6
     """
-    known = _numbers(numbers, IMAGE_NUMBERS, "image_cfg")
-    factor = _factor(known)
+    known = _numbers(image_cfg, IMAGE_NUMBERS, "image_cfg")
+    factor = int(known["factor"] or known["patch_size"] * known["merge_size"])
+    try:
+        height, width = (int(side) for side in img_meta)
+        sides = resize(
+            height, width, factor=factor, min_pixels=int(known["min_pixels"]), max_pixels=int(known["max_pixels"])
+        )
+    except (SkipSample, TypeError, ValueError):
+        # It will be refused by name when it is opened; until then it must not stop the planning of the others.
+        return TOKENS_PER_MEDIUM
+    return (sides[0] // factor) * (sides[1] // factor)
 
-    def count() -> int:
-        height, width = (int(side) for side in size)
-        return _cells(resize(height, width, factor=factor, **_bounds(known)), factor)
 
-    return _or_guess(count)
+def video_tokens(
+    vid_meta: Sequence[float], video_cfg: Mapping[str, Any], resize: Callable[..., tuple[int, int]] = smart_resize_clip
+) -> int:
+    """Tokens of a clip of [total_frames, height, width, fps, duration]; `video_cfg` has some of `VIDEO_NUMBERS`.
 
+    Without `fps`, the frames follow from the duration; without both, all are taken. `resize` is called as for a
+    picture, with the frames in front and `temporal_factor=…`.
 
-def video_tokens(size: Size, numbers: Numbers, resize: Callable[..., tuple[int, int]]) -> int:
-    """Tokens of a clip of [total_frames, height, width, fps, duration], by `resize(frames, height, width,
-    temporal_factor=…, factor=…, min_pixels=…, max_pixels=…)`. Without `fps`, by the duration; without both, all frames.
-
-    >>> video_tokens([60, 64, 96, 30.0, 2.0], {}, lambda frames, height, width, **bounds: (height, width))
+    >>> video_tokens([60, 64, 96, 30.0, 2.0], {"fps": 1.0})
     12
     """
-    known = _numbers(numbers, VIDEO_NUMBERS, "video_cfg")
-    factor, temporal = _factor(known), int(known["temporal_patch_size"])
-
-    def count() -> int:
-        frames = _frames([float(number) for number in size], known)
-        bounds = _bounds(known, frames if known["pixels_per_frame"] else 1)
-        height, width = int(size[1]), int(size[2])
-        resized = resize(max(frames, temporal), height, width, temporal_factor=temporal, factor=factor, **bounds)
-        return math.ceil(frames / temporal) * _cells(resized, factor)
-
-    return _or_guess(count)
+    known = _numbers(video_cfg, VIDEO_NUMBERS, "video_cfg")
+    factor, temporal = (
+        int(known["factor"] or known["patch_size"] * known["merge_size"]),
+        int(known["temporal_patch_size"]),
+    )
+    try:
+        frames = _frames([float(number) for number in vid_meta], known)
+        times = frames if known["pixels_per_frame"] else 1
+        bounds = {name: times * int(known[name]) for name in ("min_pixels", "max_pixels")}
+        height, width = int(vid_meta[1]), int(vid_meta[2])
+        sides = resize(max(frames, temporal), height, width, temporal_factor=temporal, factor=factor, **bounds)
+    except (SkipSample, TypeError, ValueError, IndexError):
+        return TOKENS_PER_MEDIUM
+    return math.ceil(frames / temporal) * (sides[0] // factor) * (sides[1] // factor)
 
 
 def _frames(size: Sequence[float], known: Mapping[str, float]) -> int:
@@ -145,27 +163,7 @@ def _frames(size: Sequence[float], known: Mapping[str, float]) -> int:
     return max(1, int(frames // known["temporal_patch_size"] * known["temporal_patch_size"]))
 
 
-def _factor(known: Mapping[str, float]) -> int:
-    return int(known["factor"] or known["patch_size"] * known["merge_size"])
-
-
-def _bounds(known: Mapping[str, float], times: int = 1) -> dict[str, int]:
-    return {name: times * int(known[name]) for name in ("min_pixels", "max_pixels")}
-
-
-def _cells(sides: tuple[int, int], factor: int) -> int:
-    return (sides[0] // factor) * (sides[1] // factor)
-
-
-def _or_guess(count: Callable[[], int]) -> int:
-    try:
-        return count()
-    except (SkipSample, TypeError, ValueError, IndexError):
-        # It will be refused by name when it is opened; until then it must not stop the planning of the others.
-        return TOKENS_PER_MEDIUM
-
-
-def _numbers(given: Numbers, defaults: Mapping[str, float], where: str) -> Mapping[str, float]:
+def _numbers(given: Mapping[str, Any], defaults: Mapping[str, float], where: str) -> Mapping[str, float]:
     for name in given:
         if name not in defaults:
             raise UnknownName(kind="number", name=name, known=defaults, where=where)
@@ -185,28 +183,88 @@ def _parts(example: Any) -> Iterator[Mapping[str, Any]]:
         yield from [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
+def _count_media(parts: Sequence[Mapping[str, Any]]) -> dict[MediaKind, int]:
+    return {kind: sum(part.get("type") in (kind, f"{kind}_url") for part in parts) for kind in MEDIA_KINDS}
+
+
 def _media(
-    example: Mapping[str, Any],
-    parts: Sequence[Mapping[str, Any]],
-    image_tokens: MediumTokens | None,
-    video_tokens: MediumTokens | None,
+    example: Mapping[str, Any], parts: Sequence[Mapping[str, Any]], counters: Mapping[str, MediumTokens | None]
 ) -> int:
+    """Tokens of all media: by their sizes where these and a counter of their kind are known, else a guess for each."""
     sizes = example.get("mm_inputs_meta") or {}
-    counters = {"image": image_tokens, "video": video_tokens}
     tokens = 0
-    for kind, count in _shown(parts).items():
-        counter = counters.get(kind)
-        known = _sizes(sizes, kind) if counter else []
-        tokens += sum(map(counter, known)) if counter else 0
+    for kind, count in _count_media(parts).items():
+        counter, known = counters.get(kind), ()
+        if counter is not None:
+            # Out there the key is named in several ways.
+            names = (f"{kind}s_meta", f"{kind}_meta", f"{kind}s", kind)
+            known = next((sizes[name] for name in names if sizes.get(name)), ())
+            tokens += sum(map(counter, known))
         tokens += TOKENS_PER_MEDIUM * max(0, count - len(known))
     return tokens
 
 
-def _shown(parts: Sequence[Mapping[str, Any]]) -> dict[MediaKind, int]:
-    return {kind: sum(part.get("type") in (kind, f"{kind}_url") for part in parts) for kind in MEDIA_KINDS}
+def collect_stats(examples: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Images, videos, sounds, text-only samples and an estimate of tokens; `n_missing_…` say for how many examples they
+    were guessed. Media are counted by the numbers that are assumed where no processor says others.
+
+    >>> turn = {"role": "user", "content": [{"type": "image", "image": "a.jpg"}, {"type": "text", "text": "Who is?"}]}
+    >>> stats = collect_stats([{"conversation": [turn]}])
+    >>> stats["n_images"], stats["n_text_tokens"], stats["n_media_tokens"]
+    (1, 2, 500)
+    """
+    by_size = {
+        "image_tokens": partial(image_tokens, image_cfg={}),
+        "video_tokens": partial(video_tokens, video_cfg={}),
+    }
+    totals = dict.fromkeys(STATS, 0)
+    for given in examples:
+        example = {"conversation": (), **given}
+        guessed = estimate(example, **by_size)
+        media = _count_media([] if "input_ids" in example else list(_parts(example)))
+        has_media = any(media.values())
+        for kind, count in media.items():
+            totals[f"n_{kind}s"] += count
+        totals["n_text_only"] += not has_media
+        totals["n_text_tokens"] += guessed.text
+        totals["n_media_tokens"] += guessed.media
+        totals["n_missing_text_tokens"] += "input_ids" not in example and example.get("_text_tokens") is None
+        totals["n_missing_mm_inputs_meta"] += has_media and not example.get("mm_inputs_meta")
+    return totals
 
 
-def _sizes(sizes: Mapping[str, Any], kind: MediaKind) -> list[Any]:
-    """Sizes of one kind; the key is named in several ways out there."""
-    names = (f"{kind}s_meta", f"{kind}_meta", f"{kind}s", kind)
-    return list(next((sizes[name] for name in names if sizes.get(name)), ()))
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Timing:
+    """How long one data set took, and what came of it."""
+
+    name: str
+    seconds: float
+    samples: int
+    stats: Mapping[str, int] = field(default_factory=dict)
+
+
+def summary(timings: Sequence[Timing], wall_time: float, total_samples: int, rank: int | None = None) -> str:
+    """A table with a bar for each data set's share of the time.
+
+    >>> print(summary([Timing(name="cats", seconds=3.0, samples=10), Timing(name="dogs", seconds=1.0, samples=5)],
+    ...               wall_time=4.0, total_samples=15))
+    loaded 15 samples of 2 data sets in 4.00 s
+      cats  ███████████████        10 samples   3.00 s
+      dogs  █████                   5 samples   1.00 s
+    """
+    who = "" if rank is None else f"rank {rank}: "
+    width = max((len(timing.name) for timing in timings), default=0)
+    spent = sum(timing.seconds for timing in timings) or 1.0
+    lines = [f"{who}loaded {total_samples} samples of {len(timings)} data sets in {wall_time:.2f} s"]
+    for timing in timings:
+        bar = "█" * round(20 * timing.seconds / spent)
+        line = f"  {timing.name:{width}}  {bar:20} {timing.samples:>4} samples {timing.seconds:>6.2f} s"
+        lines.append((line + _details(timing.stats)).rstrip())
+    return "\n".join(lines)
+
+
+def _details(stats: Mapping[str, int]) -> str:
+    names = {"n_images": "images", "n_videos": "videos", "n_audios": "audios", "n_text_only": "text only"}
+    counts = [f"{stats[name]} {word}" for name, word in names.items() if stats.get(name)]
+    tokens = stats.get("n_text_tokens", 0) + stats.get("n_media_tokens", 0)
+    return "  " + ", ".join([*counts, f"about {tokens} tokens"]) if stats else ""

@@ -1,15 +1,15 @@
 """Labels for ids that were tokenised elsewhere.
 
-Three ways are tried, in order of trust: lining the ids up with our own
-tokens of the same conversation (exact; quoted markers move nothing), the turn markers of the family, and, as a last
-resort that says so, searching for the answer's text. Where the markers in the ids can be no others than the template's,
-they are as good as lining up, and come first: nothing has to be tokenised.
+Three ways are tried, in order of trust: lining the ids up with our own tokens of the same conversation (exact; quoted
+markers move nothing), the turn markers of the family, and, as a last resort that says so, searching for the answer's
+text. Where the markers in the ids can be no others than the template's, they are as good as lining up, and come first:
+nothing has to be tokenised. Each way is a look-up in arrays; none walks over tokens in Python.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -22,13 +22,15 @@ from lading.encode.processor_facts import ProcessorFacts
 from lading.errors import ConfigError
 from lading.fields import IGNORE_INDEX
 from lading.records import Conversation
-from lading.vlm.batches import facts_of, talks_of
-from lading.vlm.search import find_pattern, line_up, marker_spans, text_spans
+from lading.vlm.batches import encoder_of, read_conversations
 
 logger = logging.getLogger(__name__)
 
 Ids = NDArray[np.int64]
 Span = tuple[int, int]
+
+NARROWING = 16
+"""Tokens of a pattern that are compared for all places at once; the few places that are left are compared whole."""
 
 CHATML_PROCESSORS = frozenset(
     {
@@ -110,7 +112,7 @@ def stop_token(tokenizer: Any) -> int | None:
     return None if stop is None or stop == tokenizer.unk_token_id else int(stop)
 
 
-def labels_by_text(input_ids_batch: torch.Tensor, conversations: Sequence[Any], processor: Any) -> torch.Tensor:
+def build_labels(input_ids_batch: torch.Tensor, conversations: Sequence[Any], processor: Any) -> torch.Tensor:
     """Labels by searching for the text of every answer: the last resort, for ids of unknown making.
 
     An answer is looked for behind the one before it, with and without a space in front, and labelled with the token
@@ -121,14 +123,18 @@ def labels_by_text(input_ids_batch: torch.Tensor, conversations: Sequence[Any], 
     rows = []
     for row, conversation in enumerate(_checked(input_ids_batch, conversations)):
         ids = input_ids_batch[row].numpy()
-        said = [(turn.get("role"), assistant_text(turn)) for turn in conversation]
-        spoken = [(role, text) for role, text in said if text.strip()]
+        turns = [(turn.get("role"), assistant_text(turn)) for turn in conversation]
+        turns = [(role, text) for role, text in turns if text.strip()]
         # Every turn is looked for, so that an answer is not found in the question before it.
-        found = text_spans(ids, [_ways(tokenizer, text) for _, text in spoken])
-        spans = [span for (role, _), span in zip(spoken, found, strict=True) if role == "assistant"]
+        found = text_spans(ids, [_ways(tokenizer, text) for _, text in turns])
+        spans = [span for (role, _), span in zip(turns, found, strict=True) if role == "assistant"]
         if None in spans:
             logger.warning("row %d: %d of %d answers not found in the ids", row, spans.count(None), len(spans))
-        rows.append(labels_from_spans(ids, [_with_stop(ids, span, stops) for span in spans if span is not None]))
+        whole = [
+            (start, stop + (stop < len(ids) and int(ids[stop]) in stops))
+            for start, stop in (span for span in spans if span is not None)
+        ]
+        rows.append(labels_from_spans(ids, whole))
     return torch.from_numpy(np.stack(rows))
 
 
@@ -138,35 +144,35 @@ def _ways(tokenizer: Any, text: str) -> list[Sequence[int]]:
     return [tokenizer.encode(form, add_special_tokens=False) for form in forms]
 
 
-def _with_stop(ids: Ids, span: Span, stops: Iterable[int | None]) -> Span:
-    start, stop = span
-    return (start, stop + 1) if stop < len(ids) and int(ids[stop]) in set(stops) else span
-
-
-def labels_by_turns(input_ids_batch: torch.Tensor, conversations: Sequence[Any], processor: Any) -> torch.Tensor:
+def build_labels_from_template(
+    input_ids_batch: torch.Tensor, conversations: Sequence[Any], processor: Any
+) -> torch.Tensor:
     """Labels by the turns of the chat template: what the assistant says, its closing marker included.
 
     Padding may stand on either side; media may be expanded or not, and need not be at hand; the end may be cut off.
-    Where nobody answers, nothing is labelled. For a processor whose turns
-    cannot be read off, `labels_by_text` has to do, and a warning says so.
+    Where nobody answers, nothing is labelled. For a processor whose turns cannot be read off, `build_labels` has to
+    do, and a warning says so.
     """
     checked = _checked(input_ids_batch, conversations)
     try:
-        facts = facts_of(processor)
+        facts = encoder_of(processor).facts
     except ConfigError as error:
         logger.warning("labels by searching for the answers' text: %s", error)
-        return labels_by_text(input_ids_batch, conversations, processor)
-    rows = [_template_labels(input_ids_batch[row].numpy(), talk, facts) for row, talk in enumerate(talks_of(checked))]
+        return build_labels(input_ids_batch, conversations, processor)
+    rows = [
+        _template_labels(input_ids_batch[row].numpy(), conversation, facts)
+        for row, conversation in enumerate(read_conversations(checked))
+    ]
     return torch.from_numpy(np.stack(rows))
 
 
 def _template_labels(ids: Ids, conversation: Conversation, facts: ProcessorFacts) -> Ids:
     if all(message.role != "assistant" for message in conversation.messages):
         return labels_from_spans(ids, [])
-    text, said = facts.tokeniser.rendered(conversation)
-    spans = _matching_spans(ids, text, said, facts)
+    text, answers = facts.tokeniser.rendered(conversation)
+    spans = _matching_spans(ids, text, answers, facts)
     if spans is None:
-        spans = _lined_up_spans(ids, text, said, facts)
+        spans = _lined_up_spans(ids, text, answers, facts)
     if spans is None:
         spans = _marked_spans(ids, facts)
     labels = labels_from_spans(ids, spans)
@@ -174,7 +180,7 @@ def _template_labels(ids: Ids, conversation: Conversation, facts: ProcessorFacts
     return labels
 
 
-def _matching_spans(ids: Ids, text: str, said: Sequence[Span], facts: ProcessorFacts) -> list[Span] | None:
+def _matching_spans(ids: Ids, text: str, answers: Sequence[Span], facts: ProcessorFacts) -> list[Span] | None:
     """Spans by the markers in `ids`, where these must be the template's own; then nothing has to be tokenised again.
 
     They are, where the text has no marker but the template's around each answer, the markers begin with a token that
@@ -182,41 +188,37 @@ def _matching_spans(ids: Ids, text: str, said: Sequence[Span], facts: ProcessorF
     """
     tokenizer, turns = facts.processor.tokenizer, facts.family.turns
     opening, closing = turns.open("assistant"), turns.closing
-    plain = text.count(opening) == len(said) and all(
+    plain = text.count(opening) == len(answers) and all(
         text.endswith(opening, 0, start) and text.find(closing, start, stop) == stop - len(closing)
-        for start, stop in said
+        for start, stop in answers
     )
-    marks = _marker_ids(tokenizer, opening), _marker_ids(tokenizer, closing)
-    names = [_added_tokens(tokenizer).get(mark[0]) for mark in marks]
-    if not plain or any(name is None or name not in text for name in names):
+    if not plain:
         return None
-    if any(np.count_nonzero(ids == mark[0]) != text.count(str(name)) for mark, name in zip(marks, names, strict=True)):
-        return None
-    spans = marker_spans(ids, *marks)
-    return _without_unsaid(ids, spans, facts) if len(spans) == len(said) else None
+    for first, *_ in (_marker_ids(tokenizer, opening), _marker_ids(tokenizer, closing)):
+        name = _added_tokens(tokenizer).get(first)
+        if name is None or name not in text or np.count_nonzero(ids == first) != text.count(name):
+            return None
+    spans = _marked_spans(ids, facts)
+    return spans if len(spans) == len(answers) else None
 
 
-def _lined_up_spans(ids: Ids, text: str, said: Sequence[Span], facts: ProcessorFacts) -> list[Span] | None:
+def _lined_up_spans(ids: Ids, text: str, answers: Sequence[Span], facts: ProcessorFacts) -> list[Span] | None:
     """Spans of our own tokens, moved to where those tokens stand in `ids`."""
     (own,) = facts.tokeniser.encode_texts([text])
     places = line_up(ids, own.ids, facts.tokeniser.pads)
     if places is None:
         return None
-    spans = (own.token_span(start, stop) for start, stop in said)
+    spans = (own.token_span(start, stop) for start, stop in answers)
     return [(int(places[start]), int(places[stop])) for start, stop in spans]
 
 
 def _marked_spans(ids: Ids, facts: ProcessorFacts) -> list[Span]:
-    tokenizer, turns = facts.processor.tokenizer, facts.family.turns
-    opening = _marker_ids(tokenizer, turns.open("assistant"))
-    return _without_unsaid(ids, marker_spans(ids, opening, _marker_ids(tokenizer, turns.closing)), facts)
-
-
-def _without_unsaid(ids: Ids, spans: list[Span], facts: ProcessorFacts) -> list[Span]:
     """Spans between markers, without what is put in front of every answer: it is seen and not trained on."""
-    for unsaid in (_marker_ids(facts.processor.tokenizer, text) for text in facts.family.turns.unsaid):
-        unsaid_places = {int(place) for place in find_pattern(ids, unsaid)}
-        spans = [(start + len(unsaid), stop) if start in unsaid_places else (start, stop) for start, stop in spans]
+    tokenizer, turns = facts.processor.tokenizer, facts.family.turns
+    spans = marker_spans(ids, _marker_ids(tokenizer, turns.open("assistant")), _marker_ids(tokenizer, turns.closing))
+    for unsaid in (_marker_ids(tokenizer, text) for text in turns.unsaid):
+        unsaid_places = set(find_pattern(ids, unsaid).tolist())
+        spans = [(start + len(unsaid) * (start in unsaid_places), stop) for start, stop in spans]
     return spans
 
 
@@ -228,3 +230,77 @@ def _checked(input_ids_batch: torch.Tensor, conversations: Sequence[Any]) -> lis
             where="labels",
         )
     return list(conversations)
+
+
+def find_pattern(ids: Ids, pattern: Sequence[int], start: int = 0) -> Ids:
+    """Where `pattern` begins in `ids`, from `start` on.
+
+    >>> find_pattern(np.array([1, 2, 3, 1, 2]), [1, 2]).tolist()
+    [0, 3]
+    """
+    wanted = np.asarray(pattern, dtype=np.int64)
+    places = len(ids) - len(wanted) + 1
+    if not len(wanted) or places <= start:
+        return np.zeros(0, dtype=np.int64)
+    found = np.flatnonzero(ids[start:places] == wanted[0]) + start
+    for offset, token in enumerate(wanted[1:NARROWING].tolist(), start=1):
+        found = found[ids[found + offset] == token]
+    if len(wanted) > NARROWING:
+        whole = [np.array_equal(ids[place : place + len(wanted)], wanted) for place in found.tolist()]
+        found = found[np.array(whole, dtype=np.bool_)]
+    return found
+
+
+def line_up(ids: Ids, own: Ids, pads: Sequence[int]) -> Ids | None:
+    """For each of our own tokens, where it begins in `ids`; `None` where the two do not say the same.
+
+    In `ids` a medium's pad may stand many times where ours stands once, padding may surround the text on either side,
+    and the end may be cut off (places behind it are the length of `ids`).
+
+    >>> line_up(np.array([0, 0, 5, 9, 9, 9, 6]), np.array([5, 9, 6]), pads=[9]).tolist()
+    [2, 3, 6, 7]
+    """
+    repeats = are_pads(ids, pads) & (ids == np.concatenate([[-1], ids[:-1]]))
+    begins = np.flatnonzero(~repeats)
+    folded = ids[begins]
+    found = find_pattern(folded, own.tolist())
+    if len(found):
+        first = int(found[-1])
+        return np.append(begins, len(ids))[first : first + len(own) + 1]
+    for first in find_pattern(folded, own[:1].tolist()).tolist():
+        rest = folded[first:]
+        if 1 < len(rest) < len(own) and np.array_equal(rest, own[: len(rest)]):  # the ids end with a beginning of ours
+            return np.append(begins[first:], np.full(len(own) + 1 - len(rest), len(ids), dtype=np.int64))
+    return None
+
+
+def marker_spans(ids: Ids, opening: Sequence[int], closing: Sequence[int]) -> list[Span]:
+    """What stands between each opening and the next closing, the closing included.
+
+    >>> marker_spans(np.array([7, 8, 1, 2, 9, 7, 8, 3]), opening=[7, 8], closing=[9])
+    [(2, 5), (7, 8)]
+    """
+    starts = find_pattern(ids, opening) + len(opening)
+    stops = find_pattern(ids, closing) + len(closing)
+    spans: list[Span] = []
+    for start in starts.tolist():
+        after = stops[np.searchsorted(stops, start, side="right") :]
+        stop = int(after[0]) if len(after) else len(ids)
+        if not spans or start >= spans[-1][1]:
+            spans.append((start, stop))
+    return spans
+
+
+def text_spans(ids: Ids, answers: Sequence[Sequence[Sequence[int]]]) -> list[Span | None]:
+    """Where each answer stands, each given in the ways it may be tokenised, looked for behind the one before."""
+    spans: list[Span | None] = []
+    cursor = 0
+    for ways in answers:
+        found = [(int(hits[0]), len(way)) for way in ways if len(hits := find_pattern(ids, way, cursor))]
+        if not found:
+            spans.append(None)
+            continue
+        start, length = min(found)
+        spans.append((start, start + length))
+        cursor = start + length
+    return spans

@@ -31,8 +31,6 @@ from lading.tensors import cut, row_axis
 Media = Tensor | Sequence[Any]
 """A media tensor, or a list with one entry a row (`second_per_grid_ts` may be a list of numbers)."""
 Chunks = dict[str, list[Any]]
-Ways = tuple[Field, ...]
-"""All that the rows of an input may count."""
 
 TILES: Final = "n_tiles_per_image"
 STACKED: Final = ("pixel_values", "pixel_attention_mask")
@@ -41,6 +39,7 @@ ROWS: Final = (*SEQUENCE_FIELDS, *ROW_NAMES, "document_ids", "decoder_input_ids"
 """What has a row for each row of the batch, known by name."""
 WHOLE: Final = ("input_mode",)
 """What Phi-4's page says of the batch as a whole; torch refuses to split it."""
+WHERE: Final = "media for pipeline stages"
 
 
 def bookkeeping(name: str) -> bool:
@@ -55,7 +54,7 @@ def bookkeeping(name: str) -> bool:
 def row_axes(batch: Mapping[str, Any]) -> dict[str, int]:
     """The axis on which each tensor of a batch has its rows, as `TensorChunkSpec.from_dict` wants it.
 
-    Three-way positions [3, B, S] have them second. Split on the first axis, as torch does unless told, a microbatch
+    Three-way positions [3, B, S] have them second. Split on the first axis, as torch does by default, a microbatch
     would get a third of everybody's positions. The order is the batch's own: torch matches axes to inputs by order.
 
     >>> row_axes({"input_ids": torch.zeros(4, 9), "position_ids": torch.zeros(3, 4, 9)})
@@ -76,25 +75,27 @@ def chunk_media(batch: Mapping[str, Any], rows: int, pieces: int, fields: Mappin
     sizes, media = piece_sizes(rows, pieces), MediaRows.read(batch, rows, fields)
     media.check_complete()
     chunks: Chunks = {}
-    for name in media.ways:
+    for name in media.declared:
         # What is stacked by sample has rows for samples without media too; their counts know better.
         counted = media.counted(name)
         having = sizes if counted is None else piece_sums(counted, sizes)
         cuts = zip(media.cut(name, pieces), having, strict=True)
-        chunks[name] = [part if many and _filled(part) else None for part, many in cuts]
+        chunks[name] = [part if many and _size(part) else None for part, many in cuts]
     return chunks
 
 
 def refuse_undeclared(batch: Mapping[str, Any], fields: Mapping[str, Field] | None = None) -> None:
     """A tensor that nobody declared would be split by its first axis, whatever that counts."""
     known = {*ROWS, *WHOLE, *media_inputs(), *(fields or {})}
-    strangers = [name for name, value in batch.items() if name not in known and not bookkeeping(name) and _holds(value)]
-    if strangers:
+    undeclared = [
+        name for name, value in batch.items() if name not in known and not bookkeeping(name) and _holds(value)
+    ]
+    if undeclared:
         raise ConfigError(
-            found=f"{', '.join(strangers)}, which no family declares",
+            found=f"{', '.join(undeclared)}, which no family declares",
             wanted="only media inputs that a family declares in its fields, or fields={name: Field(axis=…)} for others",
             consequence="nobody would know which rows belong to which microbatch",
-            where="media for pipeline stages",
+            where=WHERE,
         )
 
 
@@ -104,8 +105,8 @@ class MediaRows:
 
     batch: Mapping[str, Any]
     rows: int
-    ways: Mapping[str, Ways]
-    """The media inputs that are there."""
+    declared: Mapping[str, tuple[Field, ...]]
+    """The media inputs that are there, each with all that its rows may count."""
     counts: Mapping[MediaKind, tuple[int, ...]]
     """Only the kinds that are counted; the others are one each, or refused."""
 
@@ -113,8 +114,8 @@ class MediaRows:
     def read(cls, batch: Mapping[str, Any], rows: int, fields: Mapping[str, Field] | None = None) -> MediaRows:
         """The counts a batch carries. `batch_num_images` stands in for images where the usual name is missing."""
         own = {name: (field,) for name, field in (fields or {}).items() if field.axis != "token"}
-        there = [name for name in {**media_inputs(), **own} if batch.get(name) is not None]
-        declared = media_inputs(name for name in there if name not in own) | own
+        present = [name for name in {**media_inputs(), **own} if batch.get(name) is not None]
+        declared = media_inputs(name for name in present if name not in own) | own
         counts: dict[MediaKind, tuple[int, ...]] = {}
         for kind, name in COUNT_NAMES.items():
             if batch.get(name) is not None:
@@ -122,7 +123,7 @@ class MediaRows:
         stand_in = batch.get("batch_num_images")
         if "image" not in counts and stand_in is not None and len(stand_in) == rows:
             counts["image"] = _numbers("batch_num_images", stand_in, rows)
-        return cls(batch=batch, rows=rows, ways={name: declared[name] for name in there}, counts=counts)
+        return cls(batch=batch, rows=rows, declared={name: declared[name] for name in present}, counts=counts)
 
     def cut(self, name: str, pieces: int) -> list[Any]:
         """One media input, cut. A microbatch without media gets a tensor of no rows.
@@ -141,19 +142,20 @@ class MediaRows:
 
     def extents(self, name: str) -> list[int]:
         """How many rows of an input each row of the batch owns. They add up to all of them, or it is an error."""
-        found = _size(self.batch[name], self.dim(name))
+        value = self.batch[name]
+        found = value.shape[self.dim(name)] if isinstance(value, Tensor) else len(value)
         own = self.batch.get(row_count(name))
         if own is not None:
             return _checked(name, found, list(_numbers(row_count(name), own, self.rows)), f"as {row_count(name)} says")
         if not self.kinds(name) or (self._stacked(name) and not self.dim(name)):
             return _checked(name, found, [1] * self.rows, "one for each sample")
         counts = self._media_counts(name) or self._one_each(name)
-        if any(way.unit in ("patch", "run") for way in self.ways[name]):
+        if any(field.unit in ("patch", "run") for field in self.declared[name]):
             return self._patches(name, found, counts)
-        if all(way.unit == "group" for way in self.ways[name]):
+        if all(field.unit == "group" for field in self.declared[name]):
             having = [min(1, count) for count in counts]
             return having if found == sum(having) else _checked(name, found, [1] * self.rows, "one for each sample")
-        return _checked(name, found, list(counts), self._said(name, counts))
+        return _checked(name, found, list(counts), self._counts_say(name, counts))
 
     def dim(self, name: str) -> int:
         """The axis along which the rows of an input lie.
@@ -162,15 +164,15 @@ class MediaRows:
         """
         if name in STACKED:
             return int(self._stacked(name) and len(self.batch[name]) != self.rows)
-        return self.ways[name][0].dim
+        return self.declared[name][0].dim
 
     def kinds(self, name: str) -> list[MediaKind]:
         """The media an input belongs to: those that all of its declarations agree on; none for samples."""
-        ways = self.ways[name]
-        common = [kind for kind in MEDIA_KINDS if all(kind in way.kinds for way in ways)]
-        if not common and any(way.kinds for way in ways):
+        fields = self.declared[name]
+        common = [kind for kind in MEDIA_KINDS if all(kind in field.kinds for field in fields)]
+        if not common and any(field.kinds for field in fields):
             raise ConfigError(
-                found=f"{name}, which families declare as {' and as '.join(way.axis for way in ways)}",
+                found=f"{name}, which families declare as {' and as '.join(field.axis for field in fields)}",
                 wanted=f"fields={{{name!r}: Field(axis=…)}}, as the family of this batch declares it",
                 consequence="media would go to the wrong microbatch",
             )
@@ -183,16 +185,18 @@ class MediaRows:
 
     def check_complete(self) -> None:
         """Refuse counts of media that are not there at all."""
-        if any(self.batch.get(row_count(name)) is not None for name in self.ways):
+        if any(self.batch.get(row_count(name)) is not None for name in self.declared):
             return  # One tensor may hold media of several kinds; its own rows are counted.
-        there = {kind for name in self.ways for kind in self.kinds(name)}
+        there = {kind for name in self.declared for kind in self.kinds(name)}
         for kind, counts in self.counts.items():
             if sum(counts) and kind not in there:
-                names = [name for name, ways in media_inputs().items() if any(kind in way.kinds for way in ways)]
+                names = [
+                    name for name, fields in media_inputs().items() if any(kind in field.kinds for field in fields)
+                ]
                 raise ConfigError(
                     found=f"{COUNT_NAMES[kind]} = {list(counts)} and no {kind} tensors",
                     wanted=f"one of {', '.join(names)}",
-                    where="media for pipeline stages",
+                    where=WHERE,
                 )
 
     def _media_counts(self, name: str) -> list[int] | None:
@@ -200,22 +204,22 @@ class MediaRows:
         return [sum(numbers) for numbers in zip(*known, strict=True)] if known else None
 
     def _patches(self, name: str, found: int, counts: Sequence[int]) -> list[int]:
-        ways = self.ways[name]
-        counters = dict.fromkeys(counter for way in ways for counter in way.counted_by)
-        if any(way.axis == "image_patch" and not way.counted_by for way in ways) or name in STACKED:
+        fields = self.declared[name]
+        counters = dict.fromkeys(counter for field in fields for counter in field.counted_by)
+        if any(field.axis == "image_patch" and not field.counted_by for field in fields) or name in STACKED:
             counters[TILES] = None
         counter = next((other for other in counters if self.batch.get(other) is not None), None)
         # Some families pad the patches of each medium and give it one row.
-        padded = any(not way.unit for way in media_inputs().get(name, ()))
+        padded = any(not field.unit for field in media_inputs().get(name, ()))
         if counter is None and not padded:
             raise ConfigError(
                 found=f"{name} by itself", wanted=f"{' or '.join((*counters, row_count(name)))} beside it"
             )
         if counter is None:
-            wanted = f"{self._said(name, counts)}, or {' or '.join((*counters, row_count(name)))}"
+            wanted = f"{self._counts_say(name, counts)}, or {' or '.join((*counters, row_count(name)))}"
             return _checked(name, found, list(counts), wanted)
         sizes = medium_rows(self.batch[counter])
-        _checked(counter, len(sizes), list(counts), self._said(name, counts))
+        _checked(counter, len(sizes), list(counts), self._counts_say(name, counts))
         if padded and found == len(sizes) != sum(sizes):
             return list(counts)
         return _checked(name, found, piece_sums(sizes, counts), f"as {counter} says")
@@ -223,9 +227,9 @@ class MediaRows:
     def _one_each(self, name: str) -> list[int]:
         """The oldest layout: no counts, one medium for each row. Anything else without counts would be a guess."""
         kinds = self.kinds(name)
-        present = [other for other in self.ways if self.kinds(other) == kinds]
+        present = [other for other in self.declared if self.kinds(other) == kinds]
         # A grid has one row for each medium; pixels may have many, so they are asked only where nothing else is there.
-        best = next((other for other in present if not any(way.unit for way in self.ways[other])), present[0])
+        best = next((other for other in present if not any(field.unit for field in self.declared[other])), present[0])
         if len(self.batch[best]) != self.rows:
             counts = " and ".join(COUNT_NAMES[kind] for kind in kinds)
             raise ConfigError(
@@ -239,7 +243,7 @@ class MediaRows:
         both = [self.batch.get(other) for other in STACKED]
         return name in STACKED and [value.ndim for value in both if isinstance(value, Tensor)] == [5, 4]
 
-    def _said(self, name: str, counts: Sequence[int]) -> str:
+    def _counts_say(self, name: str, counts: Sequence[int]) -> str:
         return f"as {' and '.join(COUNT_NAMES[kind] for kind in self.kinds(name))} = {list(counts)} says"
 
 
@@ -270,12 +274,8 @@ def _checked(name: str, found: int, extents: list[int], wanted: str) -> list[int
     return extents
 
 
-def _size(value: Media, dim: int) -> int:
-    return value.shape[dim] if isinstance(value, Tensor) else len(value)
-
-
-def _filled(value: Media) -> bool:
-    return value.numel() > 0 if isinstance(value, Tensor) else len(value) > 0
+def _size(value: Media) -> int:
+    return value.numel() if isinstance(value, Tensor) else len(value)
 
 
 def _holds(value: object) -> bool:

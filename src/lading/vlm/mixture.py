@@ -1,25 +1,40 @@
-"""A meta file → examples: all at once with an account of it, or lazily."""
+"""A meta file → examples: each rank's share of every data set, all at once with an account of it, or lazily.
+
+A rank gets, of every data set, after its ratio, every `world_size`-th sample. No sample is cut off to make the shares
+equal: of each data set they differ by at most one, and rank 0 never has the fewest. Ranks stay in step by taking as
+many steps as the largest share needs, which every rank can work out for itself (`largest_share`), without asking the
+others; a rank that runs out begins its own share again.
+
+    sample   0 1 2 | 3 4 5 6        two data sets, ends (3, 7), two ranks
+    rank 0   0   2 | 3   5
+    rank 1     1   |   4   6
+"""
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from lading.errors import CorpusError
+from lading.errors import ConfigError, CorpusError
 from lading.loader.ranks import find_ranks
 from lading.records import Dropped
 from lading.samples.layouts import source_layouts
 from lading.samples.skip import SkipPolicy
 from lading.sources import open_corpus
-from lading.vlm.example_stats import Timing, collect
+from lading.sources.corpus import choose
+from lading.vlm.estimate import Timing, collect_stats, summary
 from lading.vlm.examples import CorpusReader, Example, Examples
-from lading.vlm.shares import largest_share, share
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,38 +48,6 @@ class Mixture:
     """Where the samples of each data set stand among `examples`."""
     largest: int
     """Samples in the largest share: what every rank takes its steps by."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Loaded:
-    """All examples of a mixture. Law: those in `examples` and those in `dropped` are all there were."""
-
-    examples: list[Example]
-    timings: list[Timing]
-    dropped: list[Dropped]
-    seconds: float
-
-    @property
-    def stats(self) -> dict[str, int]:
-        """Totals over all data sets."""
-        totals = Counter[str]()
-        for timing in self.timings:
-            totals.update(timing.stats)
-        return {**collect(()), **totals, "n_samples": len(self.examples), "n_dropped": len(self.dropped)}
-
-
-def own_share(shard: bool, rank: int | None, world_size: int | None) -> tuple[int, int]:
-    """(rank, world size) to read for: what is not given is asked of torch.distributed; all of it without `shard`.
-
-    >>> own_share(True, 1, 4), own_share(False, 1, 4)
-    ((1, 4), (0, 1))
-    """
-    if not shard:
-        return 0, 1
-    if rank is not None and world_size is not None:
-        return rank, world_size
-    own = find_ranks()
-    return own.rank if rank is None else rank, own.world_size if world_size is None else world_size
 
 
 def open_mixture(
@@ -90,23 +73,86 @@ def open_mixture(
     )
 
 
-def load(mixture: Mixture, *, strict: bool) -> Loaded:
-    """Read every example of a mixture, data set by data set. With `strict`, the first bad one is raised."""
+def load(mixture: Mixture, *, strict: bool) -> tuple[list[Example], dict[str, int]]:
+    """(examples, statistics) of a mixture, data set by data set. With `strict`, the first bad row is raised; without,
+    it is logged, and counted as `n_dropped`.
+    """
     policy = SkipPolicy(strict=strict)
     examples: list[Example] = []
     timings: list[Timing] = []
-    dropped: list[Dropped] = []
+    totals = Counter[str](n_dropped=0)
     began = time.perf_counter()
     for name, places in mixture.places.items():
         started = time.perf_counter()
-        read = list(_read(mixture.examples, places, policy))
-        good = [item for item in read if not isinstance(item, Dropped)]
-        dropped += [item for item in read if isinstance(item, Dropped)]
-        timings.append(Timing(name=name, seconds=time.perf_counter() - started, samples=len(good), stats=collect(good)))
+        good: list[Example] = []
+        for place in places:
+            item = policy.attempt(mixture.examples.key(place), partial(mixture.examples.__getitem__, place))
+            if isinstance(item, Dropped):
+                logger.warning("left out %s: %s", item.key, item.detail)
+                totals["n_dropped"] += 1
+            else:
+                good.append(item)
+        stats = collect_stats(good)
+        totals.update(stats)
+        timings.append(Timing(name=name, seconds=time.perf_counter() - started, samples=len(good), stats=stats))
         examples += good
-    return Loaded(examples=examples, timings=timings, dropped=dropped, seconds=time.perf_counter() - began)
+    log_summary(timings, time.perf_counter() - began, len(examples), mixture.rank)
+    return examples, {**totals, "n_samples": len(examples), "n_samples_largest_share": mixture.largest}
 
 
-def _read(examples: Examples, places: range, policy: SkipPolicy) -> Iterable[Example | Dropped]:
-    for place in places:
-        yield policy.attempt(examples.key(place), lambda place=place: examples[place])  # type: ignore[misc]  # mypy cannot infer a lambda's default
+def log_summary(timings: Sequence[Timing], wall_time: float, total_samples: int, rank: int | None = None) -> None:
+    """Log how long each data set took and what is in it."""
+    logger.info("%s", summary(timings, wall_time, total_samples, rank))
+
+
+def own_share(shard: bool, rank: int | None, world_size: int | None) -> tuple[int, int]:
+    """(rank, world size) to read for: what is not given is asked of torch.distributed; all of it without `shard`.
+
+    >>> own_share(True, 1, 4), own_share(False, 1, 4)
+    ((1, 4), (0, 1))
+    """
+    if not shard:
+        return 0, 1
+    if rank is not None and world_size is not None:
+        return rank, world_size
+    own = find_ranks()
+    return own.rank if rank is None else rank, own.world_size if world_size is None else world_size
+
+
+def share(ends: Sequence[int], rank: int, world_size: int) -> NDArray[np.int64]:
+    """The sample numbers of one rank; `ends` are one past the last sample of each data set (`Corpus.ends`).
+
+    >>> share((3, 7), rank=0, world_size=2).tolist(), share((3, 7), rank=1, world_size=2).tolist()
+    ([0, 2, 3, 5], [1, 4, 6])
+    """
+    if world_size < 1 or not 0 <= rank < world_size:
+        raise ConfigError(
+            found=f"rank {rank} of {world_size}",
+            wanted="a world size of 1 or more, and a rank below it",
+            consequence="samples would be lost or repeated; nothing was read",
+            where="shard",
+        )
+    blocks = [np.arange(start + rank, stop, world_size, dtype=np.int64) for start, stop in pairwise((0, *ends))]
+    return np.concatenate(blocks) if blocks else np.empty(0, dtype=np.int64)
+
+
+def largest_share(ends: Sequence[int], world_size: int) -> int:
+    """How many samples the largest share has: what every rank takes its steps by.
+
+    >>> largest_share((3, 7), world_size=2)
+    4
+    """
+    return len(share(ends, 0, world_size))
+
+
+def rows_of_rank(rows: int, ratio: float, rank: int, world_size: int) -> NDArray[np.int64]:
+    """The row numbers of one file that a rank reads: the ratio first, then every `world_size`-th of what it chose.
+
+    >>> rows_of_rank(3, 2.0, rank=1, world_size=2).tolist()
+    [1, 0, 2]
+    """
+    if not ratio >= 0:
+        raise ConfigError(found=f"sample_ratio {ratio}", wanted="0 or more", where="shard")
+    chosen = choose(rows, ratio)
+    mine = share((rows if chosen is None else len(chosen),), rank, world_size)
+    return mine if chosen is None else chosen[mine]

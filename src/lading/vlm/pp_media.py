@@ -41,7 +41,7 @@ from lading.families import media_inputs
 from lading.fields import BOUNDARIES, Field
 from lading.microbatch import cut_batch, piece_sizes
 from lading.records import Batch
-from lading.vlm.media_rows import MediaRows, bookkeeping, chunk_media, refuse_undeclared
+from lading.vlm.media_rows import WHERE, MediaRows, bookkeeping, chunk_media, refuse_undeclared
 from lading.vlm.pipeline_stage import staged_media
 
 __all__ = [
@@ -146,27 +146,32 @@ def prepare_vlm_media_for_pp(
     >>> prepare_vlm_media_for_pp(batch, batch_size=2, n_microbatches=2)[VLM_PP_MEDIA_KEY]
     {'image_sizes': [None, tensor([[8, 8]])]}
     """
-    return _prepared(batch, batch_size, n_microbatches, fields)
-
-
-def _prepared(
-    batch: MutableMapping[str, Any] | Batch, rows: int | None, pieces: int, fields: Mapping[str, Field] | None
-) -> MutableMapping[str, Any]:
-    """`rows` is `None` where nobody knows better than the ids. A mapping is changed only when nothing was refused."""
     inputs = batch.inputs if isinstance(batch, Batch) else batch
-    rows = _checked_rows(inputs.get("input_ids"), rows)
-    piece_sizes(rows, pieces)  # Impossible numbers are refused even where there are no media to cut.
+    _checked_rows(inputs.get("input_ids"), batch_size)
+    piece_sizes(batch_size, n_microbatches)  # Impossible numbers are refused even where there are no media to cut.
     if isinstance(batch, Batch):
-        chunks = _chunk_documents(batch, pieces, fields)
+        chunks = _chunk_documents(batch, n_microbatches, fields)
         batch = dict(inputs)
     else:
         refuse_undeclared({name: value for name, value in batch.items() if name != VLM_PP_MEDIA_KEY}, fields)
-        chunks = chunk_media(batch, rows, pieces, fields)
+        chunks = chunk_media(batch, batch_size, n_microbatches, fields)
+    # Only now, when nothing was refused, is a mapping changed.
     for name in [name for name in batch if name in chunks or name in _VLM_MEDIA_KEYS or bookkeeping(name)]:
         del batch[name]
     if chunks:
         batch[VLM_PP_MEDIA_KEY] = chunks
     return batch
+
+
+def _checked_rows(ids: object, rows: int | None) -> int:
+    """How many rows a batch has by its ids, which must be `rows` where that is known."""
+    if isinstance(ids, torch.Tensor) and rows in (None, len(ids)):
+        return len(ids)
+    raise ConfigError(
+        found=f"input_ids {list(ids.shape)}" if isinstance(ids, torch.Tensor) else "a batch without input_ids",
+        wanted="input_ids" if rows is None else f"input_ids with {rows} rows",
+        where=WHERE,
+    )
 
 
 def _chunk_documents(batch: Batch, pieces: int, fields: Mapping[str, Field] | None) -> dict[str, list[Any]]:
@@ -177,21 +182,11 @@ def _chunk_documents(batch: Batch, pieces: int, fields: Mapping[str, Field] | No
             found='a batch with the boundaries of its documents (attention="varlen")',
             wanted="Loader(microbatches=…), whose microbatches have boundaries of their own",
             consequence="a schedule would split the boundaries as if they were rows",
-            where="media for pipeline stages",
+            where=WHERE,
         )
     cut = [piece.inputs for piece in cut_batch(batch, pieces, fields=table)]
     names = [name for name in batch.inputs if name in table and table[name].axis != "token"]
     return {name: [own.get(name) for own in cut] for name in names}
-
-
-def _checked_rows(ids: object, rows: int | None) -> int:
-    if isinstance(ids, torch.Tensor) and len(ids) == (len(ids) if rows is None else rows):
-        return len(ids)
-    raise ConfigError(
-        found=f"input_ids {list(ids.shape)}" if isinstance(ids, torch.Tensor) else "a batch without input_ids",
-        wanted="input_ids" if rows is None else f"input_ids with {rows} rows",
-        where="media for pipeline stages",
-    )
 
 
 @contextmanager
@@ -233,4 +228,7 @@ def _collate_for_pp(
     fields: Mapping[str, Field] | None,
     examples: Any,
 ) -> MutableMapping[str, Any]:
-    return _prepared(collate_fn(examples), None, n_microbatches, fields)
+    batch = collate_fn(examples)
+    inputs = batch.inputs if isinstance(batch, Batch) else batch
+    rows = _checked_rows(inputs.get("input_ids"), None)
+    return prepare_vlm_media_for_pp(batch, rows, n_microbatches, fields)

@@ -7,10 +7,15 @@ With `max_retries` used up, `TooManyFailures` lists every cause.
 
 from __future__ import annotations
 
+import json
+import os
+import tempfile
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -21,7 +26,6 @@ from lading.errors import ConfigError, TooManyFailures
 from lading.ledger import Ledger
 from lading.records import Dropped, SampleKey
 from lading.samples.skip import SkipPolicy
-from lading.vlm.replacement_log import ReplacementLog
 
 REMEMBERED = 8192
 """How many of the numbers asked for last are kept, to know what a batch is made of."""
@@ -31,7 +35,7 @@ def replacement(index: int, attempt: int, *, size: int, seed: int, epoch: int) -
     """Which of `size` samples stands in for sample `index`; attempt 0 is the sample itself.
 
     The others are shuffled, as far as is needed, so that every one comes up once before any comes up again. (Walked
-    with a fixed step, all of a few attempts may lie in one bad stretch, or on odd numbers alone.)
+    with a fixed step, all of a few attempts may lie in one bad segment of the data.)
 
     >>> [replacement(3, attempt, size=8, seed=0, epoch=0) for attempt in range(4)]
     [3, 1, 4, 2]
@@ -48,6 +52,70 @@ def replacement(index: int, attempt: int, *, size: int, seed: int, epoch: int) -
     return (index + 1 + chosen) % size
 
 
+class ReplacementLog:
+    """Where replacements are written down; without a ledger, nowhere.
+
+    A worker has a copy of the ledger, and what it writes there is lost with it. So the process that owns the ledger
+    writes into it at once, and workers append a line to a file, which the owner reads when the account is settled.
+    """
+
+    def __init__(self, ledger: Ledger | None) -> None:
+        self.ledger = ledger
+        self.owner = os.getpid()
+        self.entries: list[Dropped] = []
+        self.path: Path | None = None
+        if ledger is not None:
+            self._open()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The ledger of a large corpus is large, and a copy of it is of no use.
+        return {"ledger": None, "owner": self.owner, "entries": [], "path": self.path}
+
+    def start(self, ledger: Ledger | None) -> None:
+        """Begin an epoch: what was written down is forgotten, and a new ledger takes the place of the old one."""
+        self.entries.clear()
+        if ledger is not None:
+            self.ledger = ledger
+        if self.path is not None:
+            self.path.write_bytes(b"")
+        elif self.ledger is not None:
+            self._open()
+
+    def write(self, entry: Dropped) -> None:
+        """Note that a sample was replaced or dropped."""
+        if os.getpid() == self.owner and self.ledger is not None:
+            self.entries.append(entry)
+            self.ledger.dropped(entry)
+        elif self.path is not None:
+            # One write of one line at the end of the file: lines of several workers do not mix.
+            with self.path.open("ab", buffering=0) as file:
+                file.write(json.dumps(entry.to_dict()).encode() + b"\n")
+
+    def settle(self, trained: Iterable[int]) -> Ledger:
+        """The ledger with these samples trained on, except for those that were replaced or dropped in any process."""
+        if self.ledger is None or self.path is None:
+            raise ConfigError(
+                found="no ledger", wanted="one: PreTokenizedDatasetWrapper(…, ledger=Ledger(…))", where="account"
+            )
+        self.ledger.trained(list(trained))
+        lines = self.path.read_bytes().splitlines()
+        for entry in (*self.entries, *(Dropped.from_dict(json.loads(line)) for line in lines)):
+            self.ledger.dropped(entry)
+        return self.ledger
+
+    def _open(self) -> None:
+        handle, name = tempfile.mkstemp(prefix="lading-", suffix=".jsonl")
+        os.close(handle)
+        self.path = Path(name)
+        weakref.finalize(self, _remove, self.path, self.owner)
+
+
+def _remove(path: Path, owner: int) -> None:
+    # A forked worker has this finaliser too; the file is not its own.
+    if os.getpid() == owner:
+        path.unlink(missing_ok=True)
+
+
 class Indexed(Protocol):
     """What can be wrapped: anything with a length and items by number."""
 
@@ -60,9 +128,15 @@ class Indexed(Protocol):
 class Named(Protocol):
     """A data set whose samples have names of their own."""
 
-    def key(self, place: int, /) -> SampleKey:
-        """The name of a sample."""
-        ...
+    def key(self, place: int, /) -> SampleKey: ...
+
+
+def key_of(dataset: object, place: int) -> SampleKey:
+    """The name that a data set has for a sample, or one made of its number."""
+    if isinstance(dataset, Named):
+        return dataset.key(place)
+    source = type(dataset).__name__
+    return SampleKey(index=place, source=source, where=f"{source}[{place}]")
 
 
 class Replacing(Dataset[Any]):
@@ -82,7 +156,7 @@ class Replacing(Dataset[Any]):
             raise ConfigError(found="a data set without examples", wanted="at least one", where=type(self).__name__)
         self.dataset, self.max_retries, self.seed = dataset, max_retries, seed
         self.log = ReplacementLog(ledger)
-        # In shared memory: workers that outlive an epoch would otherwise go on with the number they were born with.
+        # In shared memory: workers that outlive an epoch would otherwise go on with the number they started with.
         self._epoch = torch.zeros(1, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]  # torch left it untyped
         self._asked: deque[int] = deque(maxlen=REMEMBERED)
         self._unasked = 0
@@ -113,13 +187,9 @@ class Replacing(Dataset[Any]):
 
     def key(self, place: int) -> SampleKey:
         """The name of a sample: its data set's own, or its number."""
-        if isinstance(self.dataset, Named):
-            return self.dataset.key(place)
-        source = type(self.dataset).__name__
-        return SampleKey(index=place, source=source, where=f"{source}[{place}]")
+        return key_of(self.dataset, place)
 
     def stand_in(self, index: int, attempt: int) -> int:
-        """Who stands in for a sample at an attempt of this epoch."""
         return replacement(index, attempt, size=len(self), seed=self.seed, epoch=self.epoch)
 
     def obtain(self, index: int) -> tuple[Any, int]:
@@ -156,9 +226,10 @@ class Replacing(Dataset[Any]):
         self._unasked += workers * count
         return list(range(first, first + count))
 
-    def robust_collate(self, collate_fn: Callable[[list[Any]], Any]) -> RobustCollate:
+    def robust_collate(self, collate_fn: Callable[[list[Any]], Any], max_retries: int | None = None) -> RobustCollate:
         """Wrap `collate_fn` so that, when it fails, the whole batch is drawn again, by the same rules."""
-        return RobustCollate(dataset=self, collate_fn=collate_fn, max_retries=self.max_retries)
+        retries = self.max_retries if max_retries is None else max_retries
+        return RobustCollate(dataset=self, collate_fn=collate_fn, max_retries=retries)
 
     def account(self, handed: Iterable[int] = ()) -> Ledger:
         """The ledger, with what workers replaced. `handed` are the numbers a sampler gave out: those count as trained,
@@ -180,8 +251,8 @@ class RobustCollate:
         """The batch of these samples, or of the first stand-ins that work together."""
         asked = self.dataset.asked_last(len(samples))
         numbers = self.dataset.counted_next(len(samples)) if asked is None else asked
-        told = "fetched elsewhere" if asked is None else ", ".join(map(str, asked))
-        place = SampleKey(index=-1, source="batch", where=f"batch of samples {told}")
+        names = "fetched elsewhere" if asked is None else ", ".join(map(str, asked))
+        place = SampleKey(index=-1, source="batch", where=f"batch of samples {names}")
         failed: list[Dropped] = []
         batch, used = list(samples), numbers
         for attempt in range(1 + self.max_retries):
@@ -191,20 +262,17 @@ class RobustCollate:
             outcome = SkipPolicy().attempt(place, partial(self.collate_fn, batch))
             if not isinstance(outcome, Dropped):
                 # A ledger knows samples by their numbers: of a batch without them there is nothing to tell it.
-                if asked is not None:
-                    self._write(failed, asked, used)
+                if failed and asked is not None:
+                    for index, number in zip(asked, used, strict=True):
+                        by = (self.dataset.key(number),)
+                        self.dataset.log.write(replace(failed[0], key=self.dataset.key(index), by=by))
                 return outcome
             failed.append(outcome)
         raise exhausted(failed, where=place.where)
 
-    def _write(self, failed: Sequence[Dropped], asked: Sequence[int], used: Sequence[int]) -> None:
-        for index, number in zip(asked, used, strict=True) if failed else ():
-            entry = replace(failed[0], key=self.dataset.key(index), by=(self.dataset.key(number),))
-            self.dataset.log.write(entry)
-
 
 def exhausted(failed: Sequence[Dropped], *, where: str) -> TooManyFailures:
-    """The error of somebody who tried everything: each attempt with its cause."""
+    """The error after the last attempt, with the cause of each."""
     causes = "; ".join(f"({number}) {entry.key}: {entry.detail}" for number, entry in enumerate(failed))
     return TooManyFailures(
         found=f"{len(failed)} attempts that all failed: {causes}",

@@ -1,4 +1,16 @@
-"""`nemo_automodel.components.datasets.vlm.samplers`, under its names."""
+"""`nemo_automodel.components.datasets.vlm.samplers`, under its names: samples in order of their length.
+
+Each rank sorts its own samples, longest first. Place N then holds samples of like length on all ranks, so little is
+padded and nobody waits long. Traced on shares of five and four samples, batches of two, five places a rank:
+
+    rank 0, sorted    9 7 5 3 1                    rank 1, sorted        8 6 4 2
+    repeated          9 7 5 3 1                    to five places        8 8 6 4 2     one repeat, named
+    from place 3 on   3 1 | 9 7 | 5                                      4 2 | 8 8 | 6
+
+A share that is short is lengthened by repeats, spread evenly, so that places stay alike in length up to the end; no
+sample is left out to make the numbers equal. An epoch begins at a place from which whole batches reach the end, so that
+no batch holds the shortest and the longest samples together.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +21,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import torch.distributed as distributed
+from numpy.typing import NDArray
 from torch.utils.data import Sampler, Subset
 
 from lading.errors import ConfigError, SkipSample
@@ -16,9 +29,7 @@ from lading.ledger import too_long
 from lading.media.geometry import ClipGrid, PatchGrid, smart_resize, smart_resize_clip
 from lading.records import Dropped
 from lading.vlm import estimate as guess
-from lading.vlm.costs import Cost, described, exact_costs, name_of
-from lading.vlm.datasets import PreTokenizedDatasetWrapper
-from lading.vlm.length_groups import grouped_order, length_order, stretch
+from lading.vlm.planning import count_exactly, described, exact_costs, name_of
 
 __all__ = ["LengthGroupedSampler", "_smart_resize_image", "_smart_resize_video", "logger"]
 
@@ -66,22 +77,75 @@ def _refusing(where: str) -> Iterator[None]:
         raise ConfigError(found=skip.found, wanted=skip.wanted, where=where) from skip
 
 
+def length_order(lengths: Sequence[int], max_length: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(sample numbers, longest first; those over `max_length`). Samples of one length keep their order.
+
+    >>> order, too_long = length_order([3, 9, 5, 12], max_length=10)
+    >>> order.tolist(), too_long.tolist()
+    ([1, 2, 0], [3])
+    """
+    if max_length is not None and max_length < 1:
+        raise ConfigError(found=f"max_length {max_length}", wanted="1 or more, or None")
+    numbers = np.asarray(lengths, dtype=np.int64)
+    order = np.argsort(-numbers, kind="stable").astype(np.int64)
+    if max_length is None:
+        return order, order[:0]
+    fits = numbers[order] <= max_length
+    return order[fits], np.sort(order[~fits])
+
+
+def stretch(order: NDArray[np.int64], places: int) -> NDArray[np.int64]:
+    """The order on more places: every sample at least once, repeats spread evenly.
+
+    >>> stretch(np.array([4, 2, 0]), 5).tolist()
+    [4, 4, 2, 2, 0]
+    """
+    if places < len(order) or (places and not len(order)):
+        raise ConfigError(
+            found=f"{places} places for {len(order)} samples", wanted="at least one sample, none left out"
+        )
+    return order[np.arange(places) * len(order) // max(1, places)]
+
+
+def rotation(places: int, *, batch_size: int, seed: int, epoch: int) -> int:
+    """Where an epoch begins: a function of its arguments alone, so the same on every rank.
+
+    >>> sorted({rotation(5, batch_size=2, seed=0, epoch=epoch) for epoch in range(20)})
+    [1, 3, 5]
+    """
+    if seed < 0 or epoch < 0:
+        raise ConfigError(found=f"seed {seed}, epoch {epoch}", wanted="numbers from 0 up")
+    batches = places // batch_size
+    return places - batch_size * int(np.random.default_rng([seed, epoch]).integers(batches + 1)) if batches else 0
+
+
+def grouped_order(
+    order: NDArray[np.int64], *, places: int, batch_size: int, seed: int, epoch: int
+) -> NDArray[np.int64]:
+    """One epoch of a rank: its order, stretched to as many places as every rank has, from the epoch's place on.
+
+    >>> grouped_order(np.array([3, 1, 0, 2]), places=4, batch_size=1, seed=0, epoch=0).tolist()
+    [3, 1, 0, 2]
+    """
+    return np.roll(stretch(order, places), -rotation(places, batch_size=batch_size, seed=seed, epoch=epoch))
+
+
 class LengthGroupedSampler(Sampler[int]):
     """Samples by length, longest first, so that place N holds samples of like length on every rank.
 
     Each rank has its own share of the data (`make_meta_dataset(shard_data=True)`) and sorts it by total tokens. All
     ranks have the same `seed` and begin each epoch at the same place of that order. Shares may differ in size: the
     ranks ask each other once, here in the constructor (which is a collective call wherever a process group runs, gloo
-    or any other), and a smaller share is stretched by repeats, spread evenly and named in `repeated`. So all ranks
-    yield equally many numbers, and none of their samples is left out.
+    or any other), and a smaller share is lengthened by repeats, named in `repeated`. So all ranks yield equally many
+    numbers, and none of their samples is left out.
 
-    Lengths are exact where the data set can count (`PreTokenizedDatasetWrapper`, `lading.loader.Samples`): from text
+    Lengths are exact where the data set can count (`PreTokenizedDatasetWrapper`, `lading.Samples`): from text
     and the headers of media. Otherwise they are estimated (`lading.vlm.estimate` says how). `exact_lengths=True`
     counts raw examples too, by the `processor`; `exact_lengths=False` never does. Samples over `max_length`, or that
     cannot be used at all, are left out: logged by name, and kept in `dropped`.
 
-    >>> talks = [{"conversation": [{"role": "user", "content": "x" * size}]} for size in (30, 90, 60)]
-    >>> sampler = LengthGroupedSampler(talks)
+    >>> sampler = LengthGroupedSampler(
+    ...     [{"conversation": [{"role": "user", "content": "x" * size}]} for size in (30, 90, 60)])
     >>> sampler.lengths, sampler.sorted_indices, sorted(sampler)
     ([10, 30, 20], [1, 2, 0], [0, 1, 2])
     """
@@ -114,7 +178,9 @@ class LengthGroupedSampler(Sampler[int]):
 
     def __iter__(self) -> Iterator[int]:
         """This epoch's numbers, from where `load_state_dict` said, once."""
-        order, self._position, self._resume_at = self._order(), self._resume_at, 0
+        numbers, chosen = np.asarray(self.sorted_indices, dtype=np.int64), {"seed": self.seed, "epoch": self.epoch}
+        order = grouped_order(numbers, places=self.places, batch_size=self.batch_size, **chosen).tolist()
+        self._position, self._resume_at = self._resume_at, 0
         while self._position < len(order):
             self._position += 1
             yield order[self._position - 1]
@@ -136,7 +202,7 @@ class LengthGroupedSampler(Sampler[int]):
         self.epoch = epoch
 
     def state_dict(self, consumed: int | None = None) -> dict[str, int]:
-        """Where the epoch stands. With worker processes the sampler is ahead of the training loop: `consumed` is then
+        """Where the epoch stands. Worker processes ask for more than was trained on: with them, `consumed` is
         the number of samples (on this rank, in this epoch) that were trained on.
         """
         position = self._position if consumed is None else consumed
@@ -153,11 +219,6 @@ class LengthGroupedSampler(Sampler[int]):
     def _identity(self) -> dict[str, int]:
         sizes = {"places": self.places, "samples": len(self.sorted_indices)}
         return {"seed": self.seed, "batch_size": self.batch_size, **sizes}
-
-    def _order(self) -> list[int]:
-        order, chosen = np.asarray(self.sorted_indices, dtype=np.int64), {"seed": self.seed, "epoch": self.epoch}
-        numbers: list[int] = grouped_order(order, places=self.places, batch_size=self.batch_size, **chosen).tolist()
-        return numbers
 
     def _agreed_places(self) -> int:
         """The size of the largest share. Every rank sees all shares, so that a bad one stops all, not one."""
@@ -194,15 +255,15 @@ class LengthGroupedSampler(Sampler[int]):
 
     def _estimate_image_tokens(self, img_meta: Sequence[float]) -> int:
         """Tokens of a picture of [height, width]."""
-        return guess.image_tokens(img_meta, self._image_cfg or {}, _smart_resize_image)
+        return guess.image_tokens(img_meta, self._image_cfg or {})
 
     def _estimate_video_tokens(self, vid_meta: Sequence[float]) -> int:
         """Tokens of a clip of [total_frames, height, width, fps, duration]."""
-        return guess.video_tokens(vid_meta, self._video_cfg or {}, _smart_resize_video)
+        return guess.video_tokens(vid_meta, self._video_cfg or {})
 
     @staticmethod
     def _extract_image_config(processor: Any) -> dict[str, Any] | None:
-        """The numbers of `lengths.estimate.IMAGE_NUMBERS`; `None` where the processor has no such grid of patches."""
+        """The numbers of `estimate.IMAGE_NUMBERS`; `None` where the processor has no such grid of patches."""
         try:
             grid = PatchGrid.read(processor)
         except (AttributeError, KeyError, TypeError):
@@ -212,7 +273,7 @@ class LengthGroupedSampler(Sampler[int]):
 
     @staticmethod
     def _extract_video_config(processor: Any) -> dict[str, Any] | None:
-        """The numbers of `lengths.estimate.VIDEO_NUMBERS`, or `None`."""
+        """The numbers of `estimate.VIDEO_NUMBERS`, or `None`."""
         try:
             grid = ClipGrid.read(processor, fps=2.0)
         except (AttributeError, KeyError, TypeError):
@@ -242,16 +303,3 @@ class _Wrapper(Protocol):
     dataset: Any
 
     def __len__(self) -> int: ...
-
-
-def count_exactly(dataset: Any, examples: Any, processor: Any) -> list[Cost | Dropped]:
-    """The costs of a data set that can tell them, or of examples for a processor; without both, an error."""
-    counted = exact_costs(dataset)
-    if counted is None and processor is not None:
-        counted = exact_costs(PreTokenizedDatasetWrapper(examples, processor))
-    if counted is None:
-        raise ConfigError(
-            found=f"exact_lengths=True and a {type(dataset).__name__}",
-            wanted="a PreTokenizedDatasetWrapper, or examples and a processor",
-        )
-    return counted
