@@ -20,6 +20,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Generic, Literal, Self, TypeVar
 
 from lading.errors import ConfigError, CorpusError
+from lading.workers.interrupts import INTERRUPTS, interrupts_afterwards
 
 Chunk = TypeVar("Chunk")
 Answer = TypeVar("Answer")
@@ -30,7 +31,6 @@ WORTH_STARTING: dict[StartMethod, int] = {"fork": 2, "spawn": 8}
 """Chunks from which on processes are started: a spawned one takes seconds to load what it needs."""
 QUEUED = 4
 """Chunks that wait for each process."""
-INTERRUPTS = {signal.SIGINT, signal.SIGTERM}
 
 is_pool_process = False
 """Whether this process was started by a pool, and does nothing else."""
@@ -92,13 +92,14 @@ class ProcessPool(Generic[Chunk, Answer]):
             initializer=_begin,
             initargs=(self._job_to_send(),),
         )
-        # An interrupt is met by this process alone: the others are told not to listen before they can hear one.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
-        try:
-            for _ in range(self.workers):
-                executor.submit(os.getpid)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        with interrupts_afterwards():
+            # An interrupt is met by this process alone: the others are told not to listen before they can hear one.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
+            try:
+                for _ in range(self.workers):
+                    executor.submit(os.getpid)
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return executor
 
     def _job_to_send(self) -> Callable[[Chunk], Answer]:

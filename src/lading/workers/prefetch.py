@@ -25,6 +25,8 @@ from torch._C import _remove_worker_pids
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
+from lading.workers.interrupts import interrupts_afterwards
+
 LOOK_SECONDS = 1.0
 """How often a worker is looked after while its batch is waited for."""
 MOST_DEATHS = 3
@@ -109,7 +111,7 @@ class _WorkerBatches(Generic[T]):
         if not loader.num_workers:
             return iter(loader)
         loader.timeout = LOOK_SECONDS
-        with _quiet_tokenizers():
+        with _quiet_tokenizers(), interrupts_afterwards():
             batches = iter(loader)
         if isinstance(batches, _MultiProcessingDataLoaderIter):
             # When a worker dies, torch raises from a signal handler, in the middle of whatever the main thread is
