@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 SIZE ?= full
 READY := $(VENV)/.ready
 
-.PHONY: help install demo test bench docs check format clean
+.PHONY: help install demo test lower-bounds bench docs check format clean
 
 help: ## show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 install: $(READY) ## create the environment and install everything into it
 
@@ -23,6 +23,9 @@ demo: $(READY) ## the whole way, on data and a model made on the spot
 
 test: $(READY) ## run all tests
 	$(BIN)/pytest
+
+lower-bounds: ## test with the lowest versions that pyproject.toml promises, in an environment that is removed again
+	PYTHON=$(PYTHON) .ci/lower-bounds
 
 bench: $(READY) ## ours against the reference, side by side; SIZE=small to see that it works
 	$(BIN)/python -m benchmarks.run $(if $(filter small,$(SIZE)),--small)

@@ -1,7 +1,7 @@
 """Ctrl-C while processes are started is met once they are.
 
-Python runs hooks around every fork, and what is raised in one of them is printed and forgotten. A Ctrl-C that comes just
-then is such a thing: the run went on as if nobody had asked it to end.
+Python runs hooks around every fork, and what is raised in one of them is printed and forgotten: so would be a Ctrl-C
+that comes just then, and the run would go on as if nobody had asked it to end.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ INTERRUPTS = {signal.SIGINT, signal.SIGTERM}
 def interrupts_afterwards() -> Iterator[None]:
     """What asks this process to end, and is answered by Python, is answered behind the block.
 
-    Signals are not blocked for that: a library's thread would take them all the same. Processes forked in the block hear
-    none either: who interrupts this one has it end them. (Only the main thread may say how signals are answered.)
+    Signals are not blocked for that: a library's thread would take them all the same. Processes forked in the block
+    do not answer them either: who interrupts this one has it end them. (Only the main thread may say how.)
     """
     if threading.current_thread() is not threading.main_thread():
         yield
