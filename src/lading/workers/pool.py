@@ -60,6 +60,8 @@ class ProcessPool(Generic[Chunk, Answer]):
         for process in self.processes():
             process.kill()
         if self._executor is not None:
+            # An answer that one was killed over is waited for as long as anybody could still write the rest of it.
+            self._executor._result_queue._writer.close()  # type: ignore[attr-defined]  # it is not typed
             self._executor.shutdown(cancel_futures=True)
 
     def processes(self) -> list[BaseProcess]:
