@@ -75,6 +75,15 @@ def death() -> None:
     assert not running._worker_pids_set
 
 
+def unfinished_answers() -> None:
+    pool = ProcessPoolExecutor(1)
+    pool.submit(int).result()
+    for process in private_names.processes_of(pool):
+        process.kill()
+    private_names.expect_no_answers(pool)
+    pool.shutdown()
+
+
 def executor() -> None:
     with ProcessPoolExecutor(1) as pool:
         assert private_names.processes_of(pool) == []
@@ -181,6 +190,7 @@ USES: dict[str, Callable[[], None]] = {
     "torch.utils.data.dataloader iterator._worker_result_queue": death,
     "multiprocessing.queues.Queue._writer": death,
     "concurrent.futures.ProcessPoolExecutor._processes": executor,
+    "concurrent.futures.ProcessPoolExecutor._result_queue": unfinished_answers,
     "torch.distributed.distributed_c10d._get_default_store": store,
     "torch.distributed.distributed_c10d._world": groups,
     "torch.distributed.device_mesh.DeviceMesh._get_root_mesh": whole_mesh,
@@ -218,6 +228,7 @@ INSTANCES: dict[str, tuple[Callable[..., Any], Any]] = {
         SimpleNamespace(_worker_pids_set=True, _worker_result_queue=SimpleNamespace()),
     ),
     "_processes": (private_names.processes_of, SimpleNamespace()),
+    "_result_queue": (private_names.expect_no_answers, SimpleNamespace()),
     "_attn_implementation": (private_names.attention_of, SimpleNamespace()),
     "_merge_kwargs": (private_names.processor_options, SimpleNamespace()),
     "_process_images": (private_names.image_processing, SimpleNamespace()),

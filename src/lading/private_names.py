@@ -90,6 +90,15 @@ def processes_of(executor: ProcessPoolExecutor) -> list[BaseProcess]:
     return list((started or {}).values())
 
 
+def expect_no_answers(executor: ProcessPoolExecutor) -> None:
+    """Let an executor whose processes were killed end: an answer that one was killed over is waited for as long as
+    anybody could still write the rest of it, and this process could.
+    """
+    lost = "the end of an interrupted pool would be waited for without end"
+    answers = _private(executor, "_result_queue", "python", lost)
+    _private(answers, "_writer", "python", lost).close()
+
+
 # torch.distributed
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lading.errors import ConfigError, CorpusError
-from lading.workers.pool import ProcessPool, StartMethod
+from lading.workers.pool import START_METHOD, ProcessPool, StartMethod
 
 METHODS: list[StartMethod] = ["fork", "spawn"]
 
@@ -84,6 +84,23 @@ def test_an_interrupt_ends_all_at_once_and_only_the_parent_tells_of_it(method: S
         _, said = parent.communicate(timeout=30)
         assert said.count("Traceback") == 1
         assert said.rstrip().endswith("KeyboardInterrupt")
+
+
+HALF_SAID = """
+from lading.workers.pool import ProcessPool
+
+answer = bytes(30_000_000)  # takes so long to hand over that the end comes in the middle of it
+
+for _ in range(5):
+    with ProcessPool(lambda number: answer if number else b"", 2) as pool:
+        next(answer for answer in pool.map(range(400), 400) if answer)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(START_METHOD != "fork", reason="hands a lambda to the processes")
+def test_an_answer_that_was_half_handed_over_is_not_waited_for() -> None:
+    subprocess.run([sys.executable, "-c", HALF_SAID], check=True, timeout=90)
 
 
 def answer_or_refuse(number: int) -> int:

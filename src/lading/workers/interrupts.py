@@ -39,5 +39,5 @@ def interrupts_afterwards() -> Iterator[None]:
     finally:
         for number, answer in answers.items():
             signal.signal(number, answer)
-        for interrupt in heard[:1]:
-            signal.raise_signal(interrupt)
+        for first in heard[:1]:
+            signal.raise_signal(first)

@@ -20,7 +20,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Generic, Literal, Self, TypeVar
 
 from lading.errors import ConfigError, CorpusError
-from lading.private_names import processes_of
+from lading.private_names import expect_no_answers, processes_of
 from lading.workers.interrupts import INTERRUPTS, interrupts_afterwards
 
 Chunk = TypeVar("Chunk")
@@ -61,6 +61,7 @@ class ProcessPool(Generic[Chunk, Answer]):
         for process in self.processes():
             process.kill()
         if self._executor is not None:
+            expect_no_answers(self._executor)
             self._executor.shutdown(cancel_futures=True)
 
     def processes(self) -> list[BaseProcess]:
