@@ -58,7 +58,13 @@ def _opened(part: MediaPart) -> Iterator[Any]:
         refuse_other_sounds(part, file)
         # By its number, a file has no name: of one that ends in `.raw`, soundfile would ask for the rate, whatever is
         # in it.
-        with soundfile.SoundFile(file.fileno() if isinstance(source, str) else file, closefd=False) as sound:
+        try:
+            sound = soundfile.SoundFile(file.fileno() if isinstance(source, str) else file, closefd=False)
+        except soundfile.LibsndfileError as error:
+            # That number is another each time; what was wrong with a file is said in the same words again.
+            error.prefix = f"Error opening {source!r}: " if isinstance(source, str) else "Error opening it: "
+            raise
+        with sound:
             yield sound
 
 
