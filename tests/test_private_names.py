@@ -82,6 +82,7 @@ def unfinished_answers() -> None:
         process.kill()
     private_names.expect_no_answers(pool)
     pool.shutdown()
+    private_names.expect_no_answers(pool)  # there are none to be expected any more
 
 
 def executor() -> None:
