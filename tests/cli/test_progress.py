@@ -25,7 +25,7 @@ with watched_by(Terminal()), task("waiting for it", 4) as advance:
     time.sleep(float(sys.argv[1]))
 """
 # The command as it is, but for how soon work is long: a fast machine is through with a small corpus before that.
-AT_ONCE = "import lading.progress; lading.progress.DELAY = 0.01; "
+AT_ONCE = "import lading.progress; lading.progress.DELAY = 0; "
 COMMAND = AT_ONCE + "from lading.cli import main; main()"
 LIBRARY = (
     AT_ONCE
@@ -58,7 +58,7 @@ HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
 
 @pytest.fixture(scope="module")
 def meta(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return toy.write_corpus(tmp_path_factory.mktemp("corpus"), samples=30, faults=True)
+    return toy.write_corpus(tmp_path_factory.mktemp("corpus"), samples=120, faults=True)
 
 
 def command(meta: Path, *more: str) -> list[str]:
