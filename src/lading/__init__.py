@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lading.ledger import Ledger
     from lading.loader import Loader, LoaderConfig, load_processor
     from lading.media.normalise import PixelNormaliser
-    from lading.packing import trained_only
+    from lading.packing import trained_only, weighted_loss
     from lading.plan import PlanStats, make_plan, plan_stats
     from lading.records import Batch, Conversation, LengthTable, Pack, PackPlan
     from lading.sources import Corpus, open_corpus
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "lading.packing": ("trained_only",),
+    "lading.packing": ("trained_only", "weighted_loss"),
     "lading.errors": (
         "ConfigError",
         "CorpusError",
@@ -94,6 +94,7 @@ __all__ = [
     "plan_stats",
     "toy",
     "trained_only",
+    "weighted_loss",
 ]
 
 

@@ -46,6 +46,7 @@ class Reason(StrEnum):
     IMPOSSIBLE_SHAPE = "impossible_shape"
     PLACEHOLDER_IN_TEXT = "placeholder_in_text"
     TEMPLATE_REFUSED = "template_refused"
+    TOOL_CALLS = "tool_calls"
     NO_LABEL_TOKENS = "no_label_tokens"
     TOO_LONG = "too_long"
     LAST_STEP = "last_step"

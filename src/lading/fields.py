@@ -76,8 +76,12 @@ TOKEN_FIELDS: Final[dict[str, Field]] = {
     "labels": Field(axis="token", pad=IGNORE_INDEX),
     "position_ids": Field(axis="token", dim=-1, pad="count"),
     "document_ids": Field(axis="token"),
+    "loss_weights": Field(axis="token"),
 }
-"""The fields every family has. `document_ids` counts 1, 2, … in a pack; 0 is padding."""
+"""The fields every family has. `document_ids` counts 1, 2, … in a pack; 0 is padding. `loss_weights` are there where
+they are asked for: how much the loss of each label counts."""
+OUTSIDE_MODEL: Final = ("loss_weights",)
+"""Token fields that no model takes: a batch has them beside its inputs."""
 
 SEQUENCE_FIELDS: Final[dict[str, Field]] = {
     **{name: TOKEN_FIELDS[name] for name in ("input_ids", "labels", "position_ids")},

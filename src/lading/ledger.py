@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from enum import IntEnum
 from pathlib import Path
 from typing import TypedDict
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 
 from lading.cache import replacing
 from lading.errors import ExactnessError, Reason
-from lading.records import Dropped, LengthTable, SampleKey, Truncated
+from lading.records import Dropped, LengthTable, SampleKey, Truncated, UnreadKey
 
 VERSION = 1
 
@@ -67,11 +68,14 @@ class Ledger:
         self.key: Callable[[int], SampleKey] | None = None
         """Names a sample, where the corpus is at hand."""
         self._truncated: dict[int, Truncated] = {}
+        self.unread: tuple[UnreadKey, ...] = ()
+        """Keys of rows that nobody reads."""
 
     @classmethod
     def open(cls, table: LengthTable) -> Ledger:
         """The ledger of a corpus that was counted: what could not be counted or was cut is already in it."""
         ledger = cls(sources=table.sources, source=table.source)
+        ledger.unread = table.unread
         for dropped in table.dropped:
             ledger.dropped(dropped)
         for truncated in table.truncated:
@@ -217,6 +221,7 @@ class Ledger:
         """Write the account as JSON: totals first, then every sample that was not trained on, or in part."""
         account = {
             "version": VERSION,
+            "unread": [asdict(own) for own in self.unread],
             "total": self.total(),
             "repeats": self.repeats,
             "repeated": self.repeated(),
@@ -231,7 +236,9 @@ class Ledger:
 
     def __str__(self) -> str:
         rows = [*self.totals().items(), ("all", self.total())]
-        return "\n".join(_line(name, totals) for name, totals in rows)
+        unread = [own for own in self.unread if own.kind != "harmless"]
+        head = [f"{own.source}: nobody reads {own.key} ({own.count:,}, first {own.where})" for own in unread]
+        return "\n".join([*head, *(_line(name, totals) for name, totals in rows)])
 
 
 def too_long(key: SampleKey, tokens: int, pack_size: int) -> Dropped:

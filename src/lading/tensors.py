@@ -194,17 +194,17 @@ def insert_unsaid(encoded: Encoded, tokens: Sequence[int]) -> Encoded:
     return replace(encoded, document=document, spans=spans, tensors=tensors)
 
 
-def shift(labels: Tensor, lengths: Iterable[int]) -> Tensor:
+def shift(labels: Tensor, lengths: Iterable[int], last: int = IGNORE_INDEX) -> Tensor:
     """Move the labels of each document one to the left: place t holds what is predicted there, token t + 1.
 
-    The last place of a document predicts nothing, so no document learns the first token of its neighbour:
+    The `last` place of a document predicts nothing, so no document learns the first token of its neighbour:
 
     >>> shift(torch.tensor([-100, 5, 6, -100, 8]), [3, 2]).tolist()
     [5, 6, -100, 8, -100]
     """
     shifted = torch.roll(labels, shifts=-1, dims=-1)
     ends = torch.tensor(list(lengths), dtype=torch.long).cumsum(0) - 1
-    shifted[..., ends] = IGNORE_INDEX
+    shifted[..., ends] = last
     return shifted
 
 

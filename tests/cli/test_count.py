@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from typer.testing import CliRunner
 
 from lading import media, toy
@@ -114,3 +115,42 @@ def test_a_copy_does_not_take_the_place_of_its_meta_file(tmp_path: Path) -> None
     assert done.returncode == 2
     assert "a folder of its own" in " ".join(done.stderr.split())
     assert list(json.loads(meta.read_text())["talks"]) == ["file_name"]
+
+
+TALK = [{"role": "user", "content": "<image>Who?"}, {"role": "assistant", "content": "Ada."}]
+
+
+def test_a_source_that_is_lost_as_a_whole_is_no_success(tmp_path: Path) -> None:
+    """One data set whose media folder is not named, beside one that is whole: where its pictures are is said."""
+    image_folder = tmp_path / "images"
+    image_folder.mkdir()
+    Image.new("RGB", (60, 40), "red").save(image_folder / "ada.png")
+    row = {"messages": TALK, "images": ["ada.png"]}
+    for name in ("lost", "good"):
+        (tmp_path / f"{name}.jsonl").write_text((json.dumps(row) + "\n") * 3)
+    good = {"file_name": "good.jsonl", "media_dir": "images"}
+    (tmp_path / "meta.json").write_text(json.dumps({"lost": {"file_name": "lost.jsonl"}, "good": good}))
+    own = (tmp_path / "meta.json", "--processor", "toy:qwen2_5_vl")
+    for done in (lading("count", *own, "--quiet"), lading("plan", *own, "--pack-size", 512)):
+        assert done.returncode == 1
+        assert "Nothing to train on in lost: all 3 samples dropped (3 missing_media)" in done.stderr
+        assert f"but {image_folder}/ada.png is: media_dir='{image_folder}' (--media-dir {image_folder})?" in done.stderr
+        assert "Nothing to train on in good" not in done.stderr
+    fine = lading("plan", *own, "--pack-size", 512, "--dataset", "good")
+    assert (fine.returncode, "Nothing to train on" in fine.stderr) == (0, False)
+
+
+def test_what_rows_say_about_training_is_asked_for_by_options(tmp_path: Path) -> None:
+    asked, said = {"role": "user", "content": "Who?"}, {"role": "assistant", "content": "Ada."}
+    rows = [{"messages": [asked, said, asked, {**said, "weight": 0}], "mood": "glad", "fps": 2}] * 3
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    own = ("count", tmp_path / "rows.jsonl", "--processor", "toy:qwen2_5_vl", "--json")
+    refused = lading(*own)
+    assert refused.returncode == 2
+    assert "ignore_keys=['fps'] (--ignore-key fps)" in " ".join(refused.stderr.split())
+    every = json.loads(lading(*own, "--ignore-key", "fps").stdout)
+    assert {(key["key"], key["kind"], key["count"]) for key in every["sources"]["rows"]["unread"]} == {
+        ("fps", "how_to_train", 3),
+        ("mood", "unread", 3),
+    }
+    assert lading(*own, "--ignore-key", "fps", "--train-on", "last").returncode == 1, "the last answer weighs nothing"

@@ -51,7 +51,7 @@ def test_an_odd_row_is_left_to_whoever_reads_it(odd: dict[str, Any]) -> None:
     [
         ({"mesages": []}, "nearest is sharegpt, which lacks a column 'messages' or 'conversations' or 'conversation'"),
         ({"messages": [{"role": "user"}]}, "lacks a content in every message ('content' or 'value')"),
-        ({"prompt": "a", "chosen": "b", "rejected": "c"}, "nearest is prompt_completion, which lacks a column 'compl"),
+        ({"prompt": "a", "reply": "b"}, "nearest is prompt_completion, which lacks a column 'compl"),
         ({"question": "a", "answers": ["b"]}, "nearest is question_answer, which lacks text in column 'answer'"),
         ({"texts": ["a"]}, "nearest is cauldron, which lacks a user and an assistant in every pair"),
         ({"pixels": 1}, "none is near"),

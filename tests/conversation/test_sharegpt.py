@@ -178,8 +178,6 @@ def test_beside_typed_media_a_mark_is_a_word() -> None:
         ({"messages": [{"role": "user", "content": "<image>"}, GOOD], "images": [""]}, "bad_row", "an empty path"),
         ({"messages": [{"role": "user", "content": [{"type": "text", "text": None}]}, GOOD]}, "bad_row", "NoneType"),
         ({"messages": [{"role": "user", "content": "a\ud800b"}, GOOD]}, "bad_row", "half a character"),
-        ({"messages": [{**GOOD, "tool_calls": [{"name": "f"}]}]}, "bad_row", "tool calls"),
-        ({"messages": [GOOD], "tools": '[{"name": "f"}]'}, "bad_row", "tool calls"),
         ({"messages": "[" * 50_000}, "bad_row", "messages as a str"),
         ({"messages": [{"role": "user", "content": [{"type": ["image"]}]}, GOOD]}, "bad_row", "of type \"['image']\""),
         ({"messages": [GOOD], "system": "a\ud800"}, "bad_row", "half a character"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lading.conversation import FORMATS
-from lading.conversation.formats import NAMED
+from lading.conversation.formats import NAMED, PREFERENCE
 from lading.records import MediaPart, Message, Part, TextPart
 
 Talk = Sequence[tuple[str, Sequence[str], str]]
@@ -130,6 +130,6 @@ WRITERS: dict[str, tuple[str, Callable[[Talk], dict[str, Any] | None]]] = {
 }
 """What it is called here, what it is, and how to write it; a talk that cannot be said in it is `None`."""
 
-assert {name for name, _ in WRITERS.values()} == set(FORMATS) - {own.name for own in NAMED}, (
+assert {name for name, _ in WRITERS.values()} == set(FORMATS) - {own.name for own in (PREFERENCE, *NAMED)}, (
     "every format that rows are recognised by is under the contract"
 )

@@ -43,17 +43,8 @@ def batch_of(folder: Path, row: Mapping[str, Any]) -> lading.Batch:
 
 @pytest.mark.parametrize(
     ("row", "plain"),
-    [
-        ({**TALK, **BOUNDS}, TALK),
-        ({**TALK, "images": [{"path": "ada.png", **BOUNDS}]}, TALK),
-        (shown_as(**BOUNDS), shown_as()),
-        ({"messages": [QUESTION, {**ANSWER, "weight": 0, "train": False}]}, {"messages": [QUESTION, ANSWER]}),
-        ({**TALK, "weight": 0}, TALK),
-        ({"messages": [QUESTION, {**ANSWER, "reasoning_content": "Hm."}]}, {"messages": [QUESTION, ANSWER]}),
-        ({"question": "Who?", "answer": "Ada.", "rejected": "Bob."}, {"question": "Who?", "answer": "Ada."}),
-        ({"prompt": "Who?", "completion": "Ada.", "label": False}, {"prompt": "Who?", "completion": "Ada."}),
-    ],
-    ids=["row", "medium", "part", "message_weight", "row_weight", "reasoning_content", "rejected", "label"],
+    [({"prompt": "Who?", "completion": "Ada.", "label": False}, {"prompt": "Who?", "completion": "Ada."})],
+    ids=["label"],
 )  # fmt: skip
 def test_it_is_ignored(folder: Path, row: dict[str, Any], plain: dict[str, Any]) -> None:
     asked, usual = batch_of(folder, row), batch_of(folder, plain)
@@ -78,16 +69,33 @@ def test_an_address_is_refused(folder: Path, address: str) -> None:
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ({**TALK, "tools": [{"name": "look"}]}, "bad_row 1"),
-        ({"messages": [QUESTION, {**ANSWER, "tool_calls": [{"function": {"name": "look"}}]}, ANSWER]}, "bad_row 1"),
+        ({**TALK, "tools": [{"name": "look"}]}, "tool_calls 1"),
+        ({"messages": [QUESTION, {**ANSWER, "tool_calls": [{"function": {"name": "look"}}]}, ANSWER]}, "tool_calls 1"),
         ({"messages": [QUESTION]}, "no_assistant_turn 1"),
-        ({"prompt": "Who?", "chosen": "Ada.", "rejected": "Bob."}, "nearest is prompt_completion"),
         ({"text": "Once upon a time."}, "found columns text"),
     ],
-    ids=["tools", "tool_calls", "no_answer", "preference", "text"],
+    ids=["tools", "tool_calls", "no_answer", "text"],
 )
 def test_a_row_is_refused_by_name(folder: Path, row: dict[str, Any], said: str) -> None:
     with pytest.raises(lading.CorpusError, match=said):
+        batch_of(folder, row)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {**TALK, **BOUNDS},
+        {**TALK, "images": [{"path": "ada.png", **BOUNDS}]},
+        shown_as(**BOUNDS),
+        {**TALK, "weight": 0},
+        {"messages": [QUESTION, {**ANSWER, "reasoning_content": "Hm."}]},
+        {"question": "Who?", "answer": "Ada.", "rejected": "Bob."},
+        {"prompt": "Who?", "chosen": "Ada.", "rejected": "Bob."},
+    ],
+    ids=["row", "medium", "part", "row_weight", "reasoning_content", "rejected", "preference"],
+)
+def test_what_says_how_to_train_and_is_not_obeyed_ends_the_run(folder: Path, row: dict[str, Any]) -> None:
+    with pytest.raises(lading.ConfigError):
         batch_of(folder, row)
 
 

@@ -152,7 +152,6 @@ FAULTS: dict[str, tuple[Line, Callable[[Path], None]]] = {
     # Turns
     "empty_conversation": (line({"messages": []}), _nothing),
     "bad_message": (line({"messages": [turn("user", "Hm?"), {"role": "assistant"}]}), _nothing),
-    "tool_calls": (line({**turns("user", "assistant"), "tools": '[{"name": "search"}]'}), _nothing),
     "unknown_role": (line(turns("user", "wizard")), _nothing),
     "no_assistant_turn": (line(turns("system", "user")), _nothing),
     "repeated_role": (line(turns("user", "user", "assistant")), _nothing),
@@ -199,6 +198,7 @@ FAULTS: dict[str, tuple[Line, Callable[[Path], None]]] = {
 
 EXACT: dict[str, tuple[Line, Callable[[Path], None]]] = {
     "too_long": (line(talk("Go on?", "and on " * 3000)), _nothing),
+    "tool_calls": (line({**turns("user", "assistant"), "tools": '[{"name": "search"}]'}), _nothing),
     "impossible_shape": (shows("hair.png"), _strip("hair.png", 2500, 9)),
     "distorted_picture": (shows("strip.png"), _strip("strip.png", 360, 9)),
     "placeholder_in_text": (line(talk("Why <|image_pad|>?")), _nothing),

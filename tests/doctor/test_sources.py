@@ -153,7 +153,8 @@ def test_bytes_that_are_no_media_are_let_alone(tmp_path: Path) -> None:
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     rows = [{"sum": b"\x01\x02", "about": {"path": "a/b", "bytes": None}, "question": "Who?", "answer": "Ada."}]
     parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "data.parquet")
-    assert not examine(tmp_path / "data.parquet").findings
+    (found,) = examine(tmp_path / "data.parquet").findings
+    assert (found.kind, found.detail) == ("unread_key", "sum, about")
 
 
 def test_an_empty_list_beside_a_picture(tmp_path: Path) -> None:

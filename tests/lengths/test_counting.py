@@ -24,6 +24,7 @@ import lading
 from lading import Loader, toy
 from lading.encode import Encoder
 from lading.errors import ConfigError, CorpusError, ExactnessError, Reason, SkipSample
+from lading.ledger import Ledger
 from lading.lengths import Count, Counting, count_lengths
 from lading.lengths.count import count_chunk
 from lading.lengths.fingerprint import COUNTING
@@ -416,3 +417,21 @@ def test_what_is_counted_again_is_named(meta: Path, tmp_path: Path, caplog: pyte
         (record,) = (record for record in caplog.records if "counted again" in record.message)
         assert record.levelname == "INFO"
         assert "settings" in record.message
+
+
+def test_keys_that_nobody_reads_are_counted_kept_and_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    talk = [{"role": "user", "content": "Who?"}, {"role": "assistant", "content": "Ada."}]
+    rows = [{"messages": talk, "id": place, **({"mood": "glad"} if place % 3 == 2 else {})} for place in range(20)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for fresh in (20, 0):
+        caplog.clear()
+        with caplog.at_level("INFO", "lading.lengths"):
+            counted = run(samples_of(tmp_path / "rows.jsonl"), tmp_path / "cache")
+        assert sum(counted.fresh) == fresh
+        found = {key.key: (key.kind, key.count, key.where) for key in counted.table.unread}
+        file = str(tmp_path / "rows.jsonl")
+        assert found == {"id": ("harmless", 20, f"{file}:1"), "mood": ("unread", 6, f"{file}:3")}
+        (record,) = (record for record in caplog.records if "nobody reads mood" in record.message)
+        assert record.levelname == "WARNING"
+    ledger = Ledger.open(counted.table)
+    assert str(ledger).splitlines()[0].startswith("rows: nobody reads mood (6, first ")

@@ -473,7 +473,7 @@ BAD: list[tuple[str, Any]] = [
     ("an example with type NoneType", [None]),
     ("1 more image than", [{"conversation": [turn("user", "hi"), turn("assistant", "x")], "images": ["a.png"]}]),
     ("1 more audio than", [{"conversation": [turn("user", "hi"), turn("assistant", "x")], "audio": ([0.0], 16000)}]),
-    ("tool calls", [{"conversation": [turn("user", "hi"), {**turn("assistant", ""), "tool_calls": [{"name": "f"}]}]}]),
+    ("tool_calls", [{"conversation": [turn("user", "hi"), {**turn("assistant", ""), "tool_calls": [{"name": "f"}]}]}]),
     ("half a character", [{"conversation": [turn("user", "a\ud800"), turn("assistant", "x")]}]),
 ]
 

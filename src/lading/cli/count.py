@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import asdict
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,14 +15,15 @@ from rich.table import Table
 
 from lading.addresses import refuse_writing_to_address
 from lading.cli import options
-from lading.cli.show import check_writable, console, print_json, print_note, took
+from lading.cli.show import check_writable, console, print_json, print_lost_sources, print_note, took
 from lading.cli.speech import Quiet, Verbose
 from lading.errors import ConfigError
 from lading.progress import task
 from lading.records import COLUMNS, LengthTable
 
 if TYPE_CHECKING:
-    from lading.lengths import Count
+    from lading.lengths.count import Count
+    from lading.records import Dropped
 
 SHOWN = 5
 """Dropped samples that are printed by name."""
@@ -39,6 +42,13 @@ def count(
     media_dir: options.MediaFolder = None,
     media_roots: options.MediaRoots = None,
     dataset: options.DatasetNames = None,
+    train_on: options.TrainOnName = "all",
+    reasoning: options.ReasoningName = "train",
+    preference: options.PreferenceName = "refuse",
+    row_weight: options.RowWeight = False,
+    loss_weights: options.LossWeights = False,
+    ignore_keys: options.IgnoreKeys = None,
+    template_option: options.TemplateOptions = None,
     again: Annotated[bool, typer.Option("--again", help="Count everything, whatever was kept.")] = False,
     annotate: Annotated[
         Path | None,
@@ -51,11 +61,13 @@ def count(
 ) -> None:
     """Count every sample exactly, reading only media headers, and keep the lengths for `plan` and the loader."""
     with task("starting"):
-        from lading.encode import Encoder
-        from lading.lengths import Counting
+        from lading.conversation.keys import Reading
+        from lading.encode.encoder import Encoder
         from lading.lengths.annotate import META, write_annotated
-        from lading.loader import Samples
+        from lading.lengths.count import Counting
+        from lading.lengths.lost_sources import lost_sources
         from lading.loader.config import DECODE_SECONDS
+        from lading.samples import Samples
         from lading.samples.skip import SkipPolicy
 
     if annotate is not None and (annotate / META).resolve() == meta.resolve():
@@ -63,13 +75,12 @@ def count(
         raise ConfigError(found=found, wanted="a folder of its own", consequence="nothing was counted")
     refuse_writing_to_address(out or ".")
     check_writable(annotate / "rows" if annotate is not None else None)
-    encoder = Encoder.of(processor, family, tokenizer=tokenizer)
+    own = options.template_options(template_option)
+    encoder = Encoder.of(processor, family, tokenizer=tokenizer, template_options=own)
     corpus = options.opened(meta, format_name, media_dir, media_roots, dataset)
-    samples = Samples(
-        corpus=corpus,
-        encoder=encoder,
-        policy=SkipPolicy(strict=strict, decode_seconds=DECODE_SECONDS),
-    )
+    reading = Reading(**options.reading(train_on, reasoning, preference, row_weight, loss_weights, ignore_keys))
+    policy = SkipPolicy(strict=strict, decode_seconds=DECODE_SECONDS)
+    samples = Samples(corpus=corpus, encoder=encoder, policy=policy, reading=reading)
     if not as_json:
         options.print_formats(corpus, samples.layouts)
     started = time.monotonic()
@@ -77,12 +88,18 @@ def count(
     seconds = time.monotonic() - started
     copy = write_annotated(samples, counted.table, annotate) if annotate is not None else None
     summary = {**_summary(counted, seconds), **({"annotated": str(copy)} if copy else {})}
+    lost = lost_sources(samples, counted.table)
     if as_json:
-        print_json(
-            {"family": samples.facts.family.name, "formats": options.formats(corpus, samples.layouts), **summary}
-        )
-        return
-    dropped = counted.table.dropped
+        formats = options.formats(corpus, samples.layouts)
+        print_json({"family": samples.facts.family.name, "formats": formats, **summary, "lost_sources": lost})
+    else:
+        _show(counted.table.dropped, summary)
+    if lost:
+        print_lost_sources(lost)
+        raise typer.Exit(1)
+
+
+def _show(dropped: Sequence[Dropped], summary: dict[str, Any]) -> None:
     for entry in dropped[:SHOWN]:
         print_note(f"dropped {entry.key.where}: {entry.detail}")
     if len(dropped) > SHOWN:
@@ -99,7 +116,9 @@ def _summary(counted: Count, seconds: float) -> dict[str, Any]:
         own = _totals(table, table.source == number)
         fresh = min(counted.fresh[number], own["samples"])
         folder = counted.folders[number]
-        sources[name] = {**own, "counted": fresh, "kept": own["samples"] - fresh, "folder": folder and str(folder)}
+        unread = [asdict(key) for key in table.unread if key.source == name]
+        kept = {"counted": fresh, "kept": own["samples"] - fresh, "folder": folder and str(folder)}
+        sources[name] = {**own, **kept, "unread": unread}
     everything = _totals(table, np.ones(len(table), dtype=bool))
     counts = {name: sum(own[name] for own in sources.values()) for name in ("counted", "kept")}
     rate = counts["counted"] / seconds if seconds else 0.0

@@ -17,7 +17,7 @@ from lading.progress import task
 
 if TYPE_CHECKING:
     from lading.doctor import Findings
-    from lading.loader import LoaderConfig
+    from lading.loader.config import LoaderConfig
     from lading.loader.planning import Planning
     from lading.plan import PlanStats
     from lading.records import Finding
@@ -52,6 +52,13 @@ def inspect(
     media_dir: options.MediaFolder = None,
     media_roots: options.MediaRoots = None,
     dataset: options.DatasetNames = None,
+    train_on: options.TrainOnName = "all",
+    reasoning: options.ReasoningName = "train",
+    preference: options.PreferenceName = "refuse",
+    row_weight: options.RowWeight = False,
+    loss_weights: options.LossWeights = False,
+    ignore_keys: options.IgnoreKeys = None,
+    template_option: options.TemplateOptions = None,
     as_json: options.AsJson = False,
     verbose: Verbose = 0,
     quiet: Quiet = False,
@@ -59,10 +66,9 @@ def inspect(
     """Write one HTML file that shows samples, packs, the plan and the ledger; with --terminal, print tokens."""
     with task("starting"):
         from lading import report
-        from lading.loader import LoaderConfig
+        from lading.loader.config import LoaderConfig
 
-    page = out or (None if terminal else Path("report.html"))
-    check_writable(page)
+    check_writable(page := out or (None if terminal else Path("report.html")))
     config = LoaderConfig.of(
         pack_size=pack_size,
         world_size=world_size,
@@ -73,6 +79,8 @@ def inspect(
         too_long=too_long,
         placeholder_media=placeholder_media,
         tokenizer=tokenizer,
+        **options.reading(train_on, reasoning, preference, row_weight, loss_weights, ignore_keys),
+        template_options=options.template_options(template_option),
     )
     corpus = options.opened(meta, format_name, media_dir, media_roots, dataset)
     planning = options.counted(corpus, processor, family, config, as_json=as_json)
@@ -83,12 +91,8 @@ def inspect(
     if as_json:
         print_json({**inspection.summary(), "out": page and str(page), "bytes": size, "seconds": seconds})
     else:
-        inspection.print(terminal=terminal)
-        if page is not None:
-            line = (
-                f"Written to {page}: {len(inspection.shown.samples):,} samples, {size / 1e6:.1f} MB, {seconds:.1f} s."
-            )
-            console.print(line, style="dim", markup=False)
+        written = f"{len(inspection.shown.samples):,} samples, {size / 1e6:.1f} MB, {seconds:.1f} s"
+        inspection.print(f"Written to {page}: {written}." if page else "", terminal=terminal)
     if not inspection.stats.packs:
         print_nothing_to_train_on()
         raise typer.Exit(1)
@@ -114,7 +118,7 @@ class _Inspection:
         numbers = {"family": self.shown.family, "shown": len(self.shown.samples), **asdict(self.stats)}
         return {**numbers, "ledger": self.tables["ledger"].total(), **findings}
 
-    def print(self, *, terminal: bool) -> None:
+    def print(self, written: str, *, terminal: bool) -> None:
         from lading import report
 
         shown = {name: self.tables[name] for name in ("lengths", "ledger", "findings")}
@@ -123,6 +127,8 @@ class _Inspection:
         if self.found is not None:
             kinds = ", ".join(f"{kind} {count:,}" for kind, count in self.found.counts.items())
             console.print(f"The doctor found {kinds or 'nothing'}.", style="yellow" if kinds else "green")
+        if written:
+            console.print(written, style="dim", markup=False)
 
 
 def _inspect(meta: Path, planning: Planning, config: LoaderConfig, *, limit: int, examined: bool) -> _Inspection:

@@ -4,15 +4,18 @@ another makes.
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lading.addresses import refuse_address
 from lading.cli.show import print_note
 from lading.conversation import FORMATS, Layout
+from lading.conversation.keys import Preference, Reasoning, TrainOn
+from lading.errors import ConfigError
 from lading.family import TokenizerChoice
 from lading.plan.knapsack import ALGORITHMS
 from lading.plan.order import PLACINGS
@@ -21,7 +24,7 @@ from lading.sources import Corpus, open_corpus
 from lading.sources.corpus import refuse_what_is_no_path
 
 if TYPE_CHECKING:
-    from lading.loader import LoaderConfig
+    from lading.loader.config import LoaderConfig
     from lading.loader.planning import Planning
 
 
@@ -81,8 +84,68 @@ TooLong = Annotated[
 PlaceholderMedia = Annotated[
     bool, typer.Option("--placeholder-media", help="Leave room for a placeholder, as the loader's option does.")
 ]
+TrainOnName = Annotated[
+    TrainOn, typer.Option("--train-on", help="Which answers have labels: all of a conversation, or its last one.")
+]
+ReasoningName = Annotated[
+    Reasoning,
+    typer.Option("--reasoning", help="Reasoning beside answers: train on it, only give it as context, or drop it."),
+]
+PreferenceName = Annotated[
+    Preference,
+    typer.Option("--preference", help="Rows with a chosen and a rejected answer: refuse, or train on the chosen one."),
+]
+RowWeight = Annotated[bool, typer.Option("--row-weight", help="A row's bare `weight` says how much its loss counts.")]
+LossWeights = Annotated[
+    bool, typer.Option("--loss-weights", help="Weights other than 0 and 1 are meant: the loss will use them.")
+]
+TemplateOptions = Annotated[
+    list[str] | None,
+    typer.Option("--template-option", help="NAME=VALUE for the chat template (thinking=true); may be given again."),
+]
+IgnoreKeys = Annotated[
+    list[str] | None,
+    typer.Option("--ignore-key", help="A key that says how to train, left unread on purpose; may be given again."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first bad sample.")]
+
+
+def reading(
+    train_on: TrainOn,
+    reasoning: Reasoning,
+    preference: Preference,
+    row_weight: bool,
+    loss_weights: bool,
+    ignore_keys: list[str] | None,
+) -> dict[str, Any]:
+    """What is done with what rows say about training, as options of the loader."""
+    return {
+        "train_on": train_on,
+        "reasoning": reasoning,
+        "preference": preference,
+        "row_weight": row_weight,
+        "loss_weights": loss_weights,
+        "ignore_keys": tuple(ignore_keys or ()),
+    }
+
+
+def template_options(given: list[str] | None) -> dict[str, Any]:
+    """NAME=VALUE pairs, whose values are JSON, or text where they are none.
+
+    >>> template_options(["preserve_thinking=true", "style=brief"])
+    {'preserve_thinking': True, 'style': 'brief'}
+    """
+    found: dict[str, Any] = {}
+    for one in given or ():
+        name, equals, value = one.partition("=")
+        if not equals or not name:
+            raise ConfigError(found=f"--template-option {one}", wanted="NAME=VALUE", consequence="nothing was counted")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
 
 
 def own_cores() -> int:
@@ -124,15 +187,15 @@ def formats(corpus: Corpus, layouts: tuple[Layout, ...]) -> dict[str, str | None
 
 def counted(corpus: Corpus, processor: str, family: str | None, config: LoaderConfig, *, as_json: bool) -> Planning:
     """A corpus, counted; first, unless JSON is wanted, a note of what its rows are read as."""
-    from lading.encode import Encoder
-    from lading.lengths import count_lengths
-    from lading.loader import Samples
+    from lading.encode.encoder import Encoder
+    from lading.lengths.count import count_lengths
     from lading.loader.planning import Planning
+    from lading.samples import Samples
     from lading.samples.skip import SkipPolicy
 
-    encoder = Encoder.of(processor, family, tokenizer=config.tokenizer)
+    encoder = Encoder.of(processor, family, tokenizer=config.tokenizer, template_options=config.template_options)
     policy = SkipPolicy(strict=config.strict, decode_seconds=config.decode_seconds)
-    samples = Samples(corpus=corpus, encoder=encoder, policy=policy)
+    samples = Samples(corpus=corpus, encoder=encoder, policy=policy, reading=config.reading)
     if not as_json:
         print_formats(corpus, samples.layouts)
     return Planning.of(samples, count_lengths(samples, cache=True), config)

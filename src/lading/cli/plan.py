@@ -9,13 +9,24 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lading.cli import options
-from lading.cli.show import check_writable, console, plan_table, print_json, print_note, print_nothing_to_train_on, took
+from lading.cli.show import (
+    check_writable,
+    console,
+    plan_table,
+    print_json,
+    print_lost_sources,
+    print_note,
+    print_nothing_to_train_on,
+    took,
+)
 from lading.cli.speech import Quiet, Verbose
 from lading.plan.make import DEFAULT_ALGORITHM, DEFAULT_PLACING
 from lading.progress import task
 
 if TYPE_CHECKING:
     from lading.ledger import Ledger
+    from lading.plan import PlanStats
+    from lading.samples.samples import Samples
 
 SHOWN = 5
 """Dropped and truncated samples that are printed by name; the ledger has all of them."""
@@ -36,6 +47,13 @@ def plan(
     media_dir: options.MediaFolder = None,
     media_roots: options.MediaRoots = None,
     dataset: options.DatasetNames = None,
+    train_on: options.TrainOnName = "all",
+    reasoning: options.ReasoningName = "train",
+    preference: options.PreferenceName = "refuse",
+    row_weight: options.RowWeight = False,
+    loss_weights: options.LossWeights = False,
+    ignore_keys: options.IgnoreKeys = None,
+    template_option: options.TemplateOptions = None,
     out: Annotated[Path | None, typer.Option(help="Write the plan to this file.", dir_okay=False)] = None,
     ledger: Annotated[
         Path | None, typer.Option(help="Write what became of each sample to this JSON file.", dir_okay=False)
@@ -49,7 +67,8 @@ def plan(
 ) -> None:
     """Count a corpus exactly and plan its packs, without decoding a pixel."""
     with task("starting"):
-        from lading.loader import LoaderConfig
+        from lading.lengths.lost_sources import lost_sources
+        from lading.loader.config import LoaderConfig
         from lading.loader.epoch import open_ledger
         from lading.plan import plan_stats
         from lading.plan.file import save_plan
@@ -65,6 +84,8 @@ def plan(
         placeholder_media=placeholder_media,
         strict=strict,
         tokenizer=tokenizer,
+        **options.reading(train_on, reasoning, preference, row_weight, loss_weights, ignore_keys),
+        template_options=options.template_options(template_option),
     )
     check_writable(out, ledger)
     corpus = options.opened(meta, format_name, media_dir, media_roots, dataset)
@@ -78,16 +99,22 @@ def plan(
             save_plan(made, out)
     if ledger is not None:
         accounts.save(ledger)
-    if as_json:
-        print_json(
-            {"family": samples.facts.family.name, "formats": options.formats(corpus, samples.layouts), **asdict(stats)}
-        )
-    else:
-        _print_by_name(accounts)
-        console.print(plan_table(stats, seconds=took()))
+    _show(samples, stats, accounts, as_json=as_json)
+    lost = lost_sources(samples, table)
+    print_lost_sources(lost)
     if not stats.packs:
         print_nothing_to_train_on()
+    if lost or not stats.packs:
         raise typer.Exit(1)
+
+
+def _show(samples: Samples, stats: PlanStats, accounts: Ledger, *, as_json: bool) -> None:
+    if as_json:
+        formats = options.formats(samples.corpus, samples.layouts)
+        print_json({"family": samples.facts.family.name, "formats": formats, **asdict(stats)})
+        return
+    _print_by_name(accounts)
+    console.print(plan_table(stats, seconds=took()))
 
 
 def _print_by_name(accounts: Ledger) -> None:

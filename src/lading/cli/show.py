@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,6 +74,12 @@ def print_note(line: str, *, style: str = "yellow") -> None:
 def print_nothing_to_train_on() -> None:
     """Print that a plan is empty: an error, which `--quiet` does not leave out."""
     errors.print("Nothing to train on: every sample was dropped, or there was none.", style="bold red")
+
+
+def print_lost_sources(lines: Sequence[str]) -> None:
+    """Print which sources gave nothing, and why: an error, which `--quiet` does not leave out."""
+    for line in lines:
+        errors.print(f"Nothing to train on in {line}", style="bold red", markup=False, soft_wrap=True)
 
 
 def print_json(value: Mapping[str, Any]) -> None:

@@ -30,6 +30,13 @@ def verify(
     media_dir: options.MediaFolder = None,
     media_roots: options.MediaRoots = None,
     dataset: options.DatasetNames = None,
+    train_on: options.TrainOnName = "all",
+    reasoning: options.ReasoningName = "train",
+    preference: options.PreferenceName = "refuse",
+    row_weight: options.RowWeight = False,
+    loss_weights: options.LossWeights = False,
+    ignore_keys: options.IgnoreKeys = None,
+    template_option: options.TemplateOptions = None,
     tolerance: Annotated[float | None, typer.Option(help="Largest difference of a loss that is none.")] = None,
     as_json: options.AsJson = False,
     verbose: Verbose = 0,
@@ -37,15 +44,17 @@ def verify(
 ) -> None:
     """Prove that packed = unpacked on your data: tokens, labels, positions, sight, loss. Exit code 1: not so."""
     with task("starting"):
+        from lading.conversation.keys import Reading
         from lading.samples.layouts import source_layouts
-        from lading.verify import verify as check
+        from lading.verify.check import verify as check
 
     if attention not in ATTENTIONS:
         raise UnknownName(kind="attention", name=attention, known=ATTENTIONS, where="verify")
     chosen = next(name for name in ATTENTIONS if name == attention)
     corpus = options.opened(meta, format_name, media_dir, media_roots, dataset)
+    reading = Reading(**options.reading(train_on, reasoning, preference, row_weight, loss_weights, ignore_keys))
     if not as_json:
-        options.print_formats(corpus, source_layouts(corpus))
+        options.print_formats(corpus, source_layouts(corpus, reading))
     found = check(
         corpus,
         processor,
@@ -55,6 +64,8 @@ def verify(
         attention=chosen,
         family=family,
         tolerance=tolerance,
+        reading=reading,
+        template_options=options.template_options(template_option),
     )
     if as_json:
         print_json(found.to_dict())

@@ -8,13 +8,14 @@ some of the rows. Each of the others has columns of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from lading.conversation import alpaca, cauldron, presets, prompt_completion, question_answer, varieties
-from lading.conversation.layout import MESSAGE_COLUMNS, Layout
+from lading.conversation import alpaca, cauldron, preference, presets, prompt_completion, question_answer, varieties
+from lading.conversation.keys import REJECTED_KEYS, Reading, given, refuse_disobeyed, unread_keys
+from lading.conversation.layout import MEDIA_COLUMNS, MESSAGE_COLUMNS, Layout
 from lading.conversation.turns import read_turns
-from lading.errors import UnknownName
+from lading.errors import ConfigError, Reason, SkipSample, UnknownName
 from lading.records import Conversation, Row
 
 
@@ -27,11 +28,15 @@ class Format:
     """What it is, in a few words."""
     columns: tuple[str, ...]
     """The columns it is known by."""
+    also: tuple[str, ...] = ()
+    """Other columns that are read where a row has them."""
     lacks: Callable[[Mapping[str, Any], Layout], tuple[str, ...]]
     """What keeps a row from being this; nothing where it is."""
     read: Callable[[Row, Layout], Conversation]
     signs: Callable[[Mapping[str, Any], Layout], bool] | None = None
     """Of a variety of messages: whether a row shows that it is this one."""
+    well_known: bool = False
+    """Whether the data set is known as a whole, so that nothing else in its rows says how to train."""
 
 
 def _variety(name: str, title: str, *, read: Any, signs: Any) -> Format:
@@ -43,6 +48,14 @@ MESSAGES = (
     _variety("llava", "messages with one `image` beside them", read=varieties.read_llava, signs=varieties.is_llava),
     _variety("openai", "messages of typed parts, media inside", read=read_turns, signs=varieties.is_openai),
     _variety("trl", "messages, media beside them, no marks", read=varieties.read_trl, signs=varieties.is_trl),
+)
+PREFERENCE = Format(
+    name="preference",
+    title="a chosen and a rejected answer",
+    columns=preference.COLUMNS,
+    also=("prompt", *MESSAGE_COLUMNS),
+    lacks=preference.lacks,
+    read=preference.read,
 )
 COLUMNS = (
     Format(
@@ -56,6 +69,7 @@ COLUMNS = (
         name="alpaca",
         title="an instruction and its output",
         columns=tuple(alpaca.NEEDED.values()),
+        also=("input", "history"),
         lacks=alpaca.lacks,
         read=alpaca.read,
     ),
@@ -81,7 +95,7 @@ def _by_name(name: str, title: str, *, columns: tuple[str, ...], read: Any) -> F
         del layout
         return tuple(column for column in columns if column not in row)
 
-    return Format(name=name, title=title, columns=columns, lacks=lacks, read=read)
+    return Format(name=name, title=title, columns=columns, lacks=lacks, read=read, well_known=True)
 
 
 NAMED = (
@@ -94,7 +108,11 @@ NAMED = (
     _by_name("unimm_chat", "turns about a picture (UniMM-Chat)", columns=presets.UNIMM_CHAT, read=presets.unimm_chat),
 )
 """Formats of well-known data sets. They are taken only by their name: other data have such columns, too."""
-FORMATS: Mapping[str, Format] = {own.name: own for own in (*MESSAGES, *COLUMNS, *NAMED)}
+MESSAGES_SET = frozenset(MESSAGE_COLUMNS)
+VARIETIES = frozenset(own.name for own in MESSAGES)
+SHARED_COLUMNS = ("system", "tools", "_text_tokens", "_media_tokens", "mm_inputs_meta")
+"""Columns that are read whatever the format, and those that `lading count --annotate` writes."""
+FORMATS: Mapping[str, Format] = {own.name: own for own in (*MESSAGES, PREFERENCE, *COLUMNS, *NAMED)}
 
 
 def find_format(name: str, where: str = "") -> Format:
@@ -122,6 +140,66 @@ def read_conversation(row: Row, layout: Layout) -> Conversation:
     """
     name = layout.format
     if name is None:  # a row that comes alone: by the columns it has
-        by_columns = () if layout.has_messages(row.value) else COLUMNS
+        by_columns = (PREFERENCE,) if layout.has_messages(row.value) else (PREFERENCE, *COLUMNS)
         name = next((own.name for own in by_columns if not own.lacks(row.value, layout)), "sharegpt")
-    return FORMATS[name].read(row, layout)
+    chosen = FORMATS[name]
+    conversation = chosen.read(row, layout)
+    if chosen.well_known:
+        return conversation
+    read, keys = layout.read_columns.get(name), row.value.keys()
+    if read is None:
+        read = layout.read_columns[name] = _read_columns(chosen, layout)
+    unread = conversation.unread
+    if not keys <= read:
+        unread = (*unread_keys(row.value, read), *unread)
+    if len(MESSAGES_SET & keys) > 1 and name in VARIETIES and "messages" not in layout.columns:
+        # Of columns that could be the messages, the first one is.
+        unread += tuple([own for own in MESSAGE_COLUMNS if given(row.value.get(own))][1:])
+    if unread:
+        refuse_disobeyed(unread, layout.reading, row.key.where)
+        conversation = replace(conversation, unread=unread)
+    return _weighted(conversation, row, layout.reading)
+
+
+def _read_columns(chosen: Format, layout: Layout) -> frozenset[str]:
+    """The columns of a row that are read, by their own names."""
+    usual = [name for names in MEDIA_COLUMNS.values() for name in names]
+    own = [*chosen.columns, *chosen.also, *usual, *SHARED_COLUMNS, *layout.columns.values()]
+    weights = ("loss_weight", *(("weight",) if layout.reading.row_weight else ()))
+    rejected = REJECTED_KEYS if layout.reading.preference == "chosen" else ()
+    return frozenset((*own, *weights, *rejected))
+
+
+def _weighted(conversation: Conversation, row: Row, reading: Reading) -> Conversation:
+    """The conversation with the weights that its row and the run give its answers."""
+    value, messages = row.value, conversation.messages
+    as_usual = reading.train_on == "all" and not reading.row_weight and "loss_weight" not in value
+    if as_usual and all(own.weight == 1.0 for own in messages):
+        return conversation
+    asked = [name for name in ("loss_weight", *(("weight",) if reading.row_weight else ())) if given(value.get(name))]
+    whole = _row_weight(value[asked[0]], asked[0], row.key.where) if asked else 1.0
+    if whole != 1:
+        messages = tuple(replace(own, weight=own.weight * whole) for own in messages)
+    if reading.train_on == "last":
+        last = max(place for place, own in enumerate(messages) if own.role == "assistant")
+        messages = tuple(own if place == last else replace(own, weight=0.0) for place, own in enumerate(messages))
+    weights = {own.weight for own in messages if own.role == "assistant"}
+    if not weights <= {0.0, 1.0} and not reading.loss_weights:
+        raise ConfigError(
+            found=f"a loss weight of {next(iter(weights - {0.0, 1.0})):g}",
+            wanted="loss_weights=True, and a loss that uses them (lading.weighted_loss)",
+            consequence="model(**batch).loss cannot know them: every answer would count as much",
+            where=row.key.where,
+        )
+    return conversation if messages is conversation.messages else replace(conversation, messages=messages)
+
+
+def _row_weight(value: Any, name: str, where: str) -> float:
+    if isinstance(value, (int, float)) and 0 <= value < float("inf"):
+        return float(value)
+    raise SkipSample(
+        Reason.BAD_ROW,
+        found=f"{name} {value!r}",
+        wanted="a number from 0 up: how much the row's loss counts",
+        where=where,
+    )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from lading.conversation.keys import Reading
 from lading.errors import Reason, SkipSample
 from lading.fields import MediaKind
 from lading.records import MediaPart, Role
@@ -54,6 +55,10 @@ class Layout:
     """Folders below which media must lie; none: wherever they are."""
     format: str | None = None
     """The format of its rows (`formats.FORMATS`); `None`: each row by its own columns."""
+    reading: Reading = field(default_factory=Reading)
+    """What the run does with what rows say about training."""
+    read_columns: dict[str, frozenset[str]] = field(default_factory=dict, compare=False, repr=False)
+    """The columns that are read of a row, by format: worked out once, not for every row."""
 
     @property
     def untagged(self) -> Layout:

@@ -5,6 +5,7 @@
 {"type": "input_audio", "input_audio": {"data": "UklGR…", "format": "wav"}}
 {"type": "image", "image": "ada.jpg"}                                   also {"path": …}, {"bytes": …}, {"url": …}
 {"type": "image"}                                                       the next one of the row's own list
+{"type": "thinking", "thinking": "Hm."}                                 what was thought; also reasoning, and text
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ TYPES: Mapping[str, MediaKind] = {
     SOUND: "audio",
 }
 """Types of parts that show or play something."""
+THOUGHTS = ("thinking", "reasoning")
+"""Types of parts that say what was thought."""
+READ = frozenset({"type", "text", "path", "bytes", "url", "data", "format", *TYPES, *THOUGHTS})
+"""Keys of parts that are read."""
 
 
 def pieces(content: Sequence[Any], where: str) -> list[str | Part]:
@@ -54,7 +59,25 @@ def _piece(part: Any, where: str) -> str | Part:
             wanted=f"text or one of {', '.join(TYPES)}",
             where=where,
         )
-    return MediaPart(kind=TYPES[kind], reference=reference(part))
+    shown = reference(part)
+    frames = isinstance(shown, list) and "fps" in part
+    return MediaPart(kind=TYPES[kind], reference=shown, options={"fps": part["fps"]} if frames else {})
+
+
+def without_thoughts(content: Sequence[Any], where: str) -> tuple[list[Any], list[str]]:
+    """The parts that say or show something, and the texts of those that say what was thought.
+
+    >>> without_thoughts([{"type": "thinking", "thinking": "Hm."}, "Ada."], "w")
+    (['Ada.'], ['Hm.'])
+    """
+    said, thoughts = [], []
+    for part in content:
+        if isinstance(part, Mapping) and part.get("type") in THOUGHTS:
+            texts = [part[name] for name in (*THOUGHTS, "text", "content") if part.get(name) is not None]
+            thoughts.append(_text(texts[0] if texts else None, where))
+        else:
+            said.append(part)
+    return said, thoughts
 
 
 def _text(text: Any, where: str) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lading.conversation.formats import COLUMNS, FORMATS, MESSAGES, Format, read_conversation
+from lading.conversation.formats import COLUMNS, FORMATS, MESSAGES, PREFERENCE, Format, read_conversation
 from lading.conversation.layout import Layout
 from lading.errors import CorpusError, SkipSample
 from lading.fields import MEDIA_KINDS
@@ -56,12 +56,15 @@ def recognise(rows: Sequence[Mapping[str, Any]], layout: Layout, where: str = ""
         ...
     lading.errors.CorpusError: found columns instruction, result; wanted one of sharegpt …; … [d.json]
     """
-    groups = (MESSAGES[0], *COLUMNS)
+    # Of rows that are both, the first is what they are: messages with a chosen answer beside them are preferences.
+    groups = (PREFERENCE, MESSAGES[0], *COLUMNS)
     fitting = _counts(groups, lambda own, row: not own.lacks(row, layout), rows)
     most = max(fitting.values())
     if not most:
         raise _nothing_fits(rows, layout, where)
     chosen, *others = [name for name, count in fitting.items() if count == most]
+    if chosen == PREFERENCE.name:
+        others = []
     certain = True
     if chosen == MESSAGES[0].name:
         shown = _counts(MESSAGES, lambda own, row: own.signs is not None and own.signs(row, layout), rows)
@@ -103,7 +106,7 @@ def _nearest(rows: Sequence[Mapping[str, Any]], layout: Layout) -> str:
     """The format of which a row has some column, or one that is spelt alike, and the least is missing."""
     near = [
         (len(lacking), own.name, lacking)
-        for own in (MESSAGES[0], *COLUMNS)
+        for own in (MESSAGES[0], PREFERENCE, *COLUMNS)
         for row in rows
         for name in own.columns
         if difflib.get_close_matches(name, [str(column) for column in row], n=1, cutoff=ALIKE)

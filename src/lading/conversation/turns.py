@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from lading.conversation import parts as typed_parts
-from lading.conversation.layout import Layout
+from lading.conversation.keys import REASONING_KEYS, TOOL_KEYS, WEIGHT_KEYS, Reading, given, unread_keys
+from lading.conversation.layout import CONTENT_KEYS, ROLE_KEYS, Layout
 from lading.errors import Reason, SkipSample
 from lading.fields import MEDIA_KINDS, MediaKind
-from lading.records import Conversation, MediaPart, Message, Part, Row, TextPart
+from lading.records import Conversation, MediaPart, Message, Part, Role, Row, TextPart
 
 MARKS: Mapping[str, MediaKind] = {f"<{kind}>": kind for kind in MEDIA_KINDS}
 ALONE = re.compile("(" + "|".join(MARKS) + ")")
@@ -35,6 +36,10 @@ class TurnFormat:
     """Whether media that nothing in the text speaks of go before the first user's words, all of them."""
 
 
+MESSAGE_KEYS = frozenset({*ROLE_KEYS, *CONTENT_KEYS})
+SPOKEN_KEYS = frozenset({*MESSAGE_KEYS, *WEIGHT_KEYS, *REASONING_KEYS, *TOOL_KEYS})
+"""Keys of an assistant's message that are read."""
+MEDIUM_KEYS = frozenset({"path", "bytes", "array", "sampling_rate", "url", "type"})
 USUAL = TurnFormat()
 MEDIA_FIRST = TurnFormat(unplaced_first=True)
 
@@ -50,22 +55,25 @@ def read_turns(row: Row, layout: Layout, *, messages: Any = None, turn_format: T
         raise SkipSample(
             Reason.BAD_ROW, found=f"messages as a {type(messages).__name__}", wanted="a list of messages", where=where
         )
-    refuse_tools(row.value, listed, where, layout.column("tools"))
-    reader = _Reader(
-        layout=layout,
-        turn_format=turn_format,
-        waiting={kind: iter(layout.media(row.value, kind)) for kind in MEDIA_KINDS},
-        where=where,
-    )
-    turns = tuple(reader.message(message) for message in listed)
-    if turn_format.unplaced_first and not any(isinstance(part, MediaPart) for turn in turns for part in turn.parts):
-        turns = reader.with_all_first(turns)
-    if not is_empty(system := row.value.get(layout.column("system"))):
+    reader = _Reader.of(row, layout, turn_format)
+    try:
+        turns = reader.turns(listed)
+    except SkipSample as skip:
+        if skip.reason is not Reason.MARKS_WITHOUT_MEDIA:
+            raise
+        # An answer may speak of `<image>` in prose or code: where the user's marks alone pair off with the media, they
+        # are the marks.
+        try:
+            reader = _Reader.of(row, layout, turn_format, marked_roles=("user",))
+            turns = reader.turns(listed)
+        except SkipSample:
+            raise skip from None
+    if given(system := row.value.get(layout.column("system"))):
         turns = _with_system_column(turns, system, where)
-    for kind, rest in reader.waiting.items():
-        if left := len(list(rest)):
-            refuse_leftovers(kind, left, where)
-    return validate(Conversation(key=row.key, messages=turns))
+    tools = row.value.get(layout.column("tools"))
+    listed_tools = listed_objects(tools, "tools", where) if tools else ()
+    unread = tuple(dict.fromkeys(reader.unread)) if reader.unread else ()
+    return validate(Conversation(key=row.key, messages=turns, tools=listed_tools, unread=unread))
 
 
 def as_list(messages: Any) -> list[Any] | tuple[Any, ...] | None:
@@ -110,6 +118,29 @@ class _Reader:
     turn_format: TurnFormat
     waiting: Mapping[MediaKind, Iterator[Any]]
     where: str
+    marked_roles: tuple[str, ...] = ()
+    """In whose text marks stand for media; nobody named: in everybody's."""
+    unread: list[str] = field(default_factory=list)
+    """Keys of messages and parts that nobody reads."""
+
+    @classmethod
+    def of(cls, row: Row, layout: Layout, turn_format: TurnFormat, marked_roles: tuple[str, ...] = ()) -> _Reader:
+        waiting = {kind: iter(layout.media(row.value, kind)) for kind in MEDIA_KINDS}
+        return cls(
+            layout=layout, turn_format=turn_format, waiting=waiting, where=row.key.where, marked_roles=marked_roles
+        )
+
+    def turns(self, messages: Sequence[Any]) -> tuple[Message, ...]:
+        """All messages, with all media that wait for a place."""
+        turns = tuple(self.message(message) for message in messages)
+        if self.turn_format.unplaced_first and not any(
+            isinstance(part, MediaPart) for turn in turns for part in turn.parts
+        ):
+            turns = self.with_all_first(turns)
+        for kind, rest in self.waiting.items():
+            if left := len(list(rest)):
+                refuse_leftovers(kind, left, self.where)
+        return turns
 
     def message(self, message: object) -> Message:
         if not isinstance(message, (dict, Mapping)):  # a dict is recognised quickly, a Mapping is not
@@ -117,10 +148,11 @@ class _Reader:
                 Reason.BAD_ROW, found=f"a message as a {type(message).__name__}", wanted="an object", where=self.where
             )
         role = self.layout.role(message, self.where)
-        content = self.layout.content(message, self.where)
+        content, thoughts = self._content(message, role)
         pieces: list[str | Part] = typed_parts.pieces(content, self.where) if isinstance(content, list) else [content]
         # Beside typed media, a mark in the text is a word like any other.
         marked = not any(isinstance(piece, MediaPart) for piece in pieces)
+        marked = marked and (not self.marked_roles or role in self.marked_roles)
         found: list[Part] = []
         for piece in pieces:
             if isinstance(piece, str):
@@ -129,7 +161,8 @@ class _Reader:
             elif isinstance(piece, MediaPart) and piece.reference is None:
                 found.append(self._next_medium(piece.kind))
             elif isinstance(piece, MediaPart):
-                found.append(self.layout.medium(piece.kind, piece.reference, self.where))
+                medium = self._medium(piece.kind, piece.reference)
+                found.append(replace(medium, options=piece.options) if piece.options else medium)
             else:
                 raise SkipSample(
                     Reason.BAD_ROW,
@@ -137,14 +170,52 @@ class _Reader:
                     wanted="text, or a list of parts",
                     where=self.where,
                 )
-        return Message(role=role, parts=tuple(found))
+        turn = Message(role=role, parts=tuple(found))
+        if len(message) > 2:
+            self._note_unread(turn, message)
+        elif not thoughts:
+            return turn
+        return with_extras(turn, message, thoughts, self.layout.reading, self.where)
+
+    def _content(self, message: Mapping[str, Any], role: Role) -> tuple[Any, Sequence[str]]:
+        """What a message says, and what was thought where its parts say so. Who calls a tool may say nothing."""
+        if type(content := message.get("content")) is str and not self.layout.tags:
+            return content, ()  # text, where it usually is, needs no further look
+        if role == "assistant" and given(message.get("tool_calls")):
+            tag = self.layout.tags.get("content_tag")
+            if not any(given(message.get(name)) for name in ((tag,) if tag else CONTENT_KEYS)):
+                return "", []
+        content = self.layout.content(message, self.where)
+        if not isinstance(content, list):
+            return content, []
+        content, thoughts = typed_parts.without_thoughts(content, self.where)
+        for part in content:
+            if isinstance(part, Mapping) and not part.keys() <= typed_parts.READ:
+                read = (*typed_parts.READ, "fps") if isinstance(part.get("video"), list) else typed_parts.READ
+                self.unread.extend(unread_keys(part, read, "content[]."))
+        return content, thoughts
+
+    def _note_unread(self, turn: Message, message: Mapping[str, Any]) -> None:
+        spoken = turn.role == "assistant"
+        own = (*self.layout.tags.values(), *(TOOL_KEYS if turn.role == "tool" else ()))
+        # A weight of nothing says what is done anyway: only what an assistant says is trained on.
+        weightless = () if spoken else [name for name in WEIGHT_KEYS if message.get(name) in (0, False)]
+        read = {*(SPOKEN_KEYS if spoken else MESSAGE_KEYS), *own, *weightless}
+        self.unread.extend(unread_keys(message, read, "messages[]."))
+
+    def _medium(self, kind: MediaKind, value: Any) -> MediaPart:
+        part = self.layout.medium(kind, value, self.where)
+        if part.options:
+            read = (*MEDIUM_KEYS, "fps") if isinstance(part.reference, tuple) else MEDIUM_KEYS
+            self.unread.extend(unread_keys(part.options, read, f"{kind}s[]."))
+        return part
 
     def with_all_first(self, turns: tuple[Message, ...]) -> tuple[Message, ...]:
         """The turns with every medium that waits before the first user's words."""
         place = next((place for place, turn in enumerate(turns) if turn.role == "user"), None)
         if place is None:
             return turns
-        shown = [self.layout.medium(kind, value, self.where) for kind, rest in self.waiting.items() for value in rest]
+        shown = [self._medium(kind, value) for kind, rest in self.waiting.items() for value in rest]
         first = replace(turns[place], parts=(*shown, *turns[place].parts))
         return (*turns[:place], first, *turns[place + 1 :])
 
@@ -166,7 +237,7 @@ class _Reader:
                 wanted="one for each mark",
                 where=self.where,
             )
-        return self.layout.medium(kind, value, self.where)
+        return self._medium(kind, value)
 
 
 def validate(conversation: Conversation) -> Conversation:
@@ -185,25 +256,64 @@ def validate(conversation: Conversation) -> Conversation:
     return conversation
 
 
-def refuse_tools(row: Mapping[str, Any], messages: Sequence[Any], where: str, column: str = "tools") -> None:
-    """Tool definitions and calls are not rendered yet; training without them would teach answers out of nowhere."""
-    calls = any(isinstance(message, (dict, Mapping)) and message.get("tool_calls") for message in messages)
-    tools = row.get(column)
-    # A list of tools is often kept as JSON text, and an empty one is written in several ways.
-    none = is_empty(tools) or (isinstance(tools, str) and "".join(tools.split()) in ("", "[]", "{}", "null"))
-    if calls or not none:
+def with_extras(
+    turn: Message, message: Mapping[str, Any], thoughts: Sequence[str], reading: Reading, where: str
+) -> Message:
+    """The turn with what its message says besides who speaks, and what: weights, thoughts, calls of tools."""
+    if turn.role == "tool":
+        return replace(turn, names=tuple((own, str(message[own])) for own in TOOL_KEYS[1:] if given(message.get(own))))
+    if turn.role != "assistant":
+        return turn
+    thoughts = [*thoughts, *(_thought(message[own], own, where) for own in REASONING_KEYS if given(message.get(own)))]
+    return replace(
+        turn,
+        thought="" if reading.reasoning == "drop" else "\n".join(dict.fromkeys(thoughts)),
+        thought_weight=0.0 if reading.reasoning == "given" else 1.0,
+        calls=listed_objects(message.get("tool_calls"), "tool_calls", where),
+        weight=_weight(message, where),
+    )
+
+
+def _thought(text: Any, name: str, where: str) -> str:
+    if not isinstance(text, str):
+        raise SkipSample(Reason.BAD_ROW, found=f"{name} as a {type(text).__name__}", wanted="text", where=where)
+    refuse_half_characters(text, where)
+    return text
+
+
+def _weight(message: Mapping[str, Any], where: str) -> float:
+    """How much the loss of a message counts; 1 where it does not say."""
+    weights = {name: message[name] for name in WEIGHT_KEYS if given(message.get(name))}
+    if not weights:
+        return 1.0
+    numbers = {float(own) for own in weights.values() if isinstance(own, (bool, int, float))}
+    if len(numbers) != 1 or not all(0 <= own < float("inf") for own in numbers):
         raise SkipSample(
-            Reason.BAD_ROW, found="tool calls or definitions", wanted="a conversation in words and media", where=where
+            Reason.BAD_ROW,
+            found=", ".join(f"{name} {own!r}" for name, own in weights.items()),
+            wanted="one number from 0 up, or true or false, for how much a message's loss counts",
+            where=where,
         )
+    return numbers.pop()
 
 
-def is_empty(value: Any) -> bool:
-    """Whether a column says nothing: null, or a text, list or object with nothing in it.
+def listed_objects(value: Any, name: str, where: str) -> tuple[Mapping[str, Any], ...]:
+    """A list of objects, which is often kept as JSON text; nothing where none is given.
 
-    >>> is_empty(None), is_empty({}), is_empty([""])
-    (True, True, False)
+    >>> listed_objects('[{"name": "look"}]', "tools", "w"), listed_objects("null", "tools", "w")
+    (({'name': 'look'},), ())
     """
-    return value is None or (isinstance(value, (str, list, tuple, Mapping)) and not value)
+    if isinstance(value, str):
+        try:
+            value = json.loads(value) if value.strip() else None
+        except (ValueError, RecursionError):
+            value = [value]
+    listed = [value] if isinstance(value, Mapping) and value else value or ()
+    if not isinstance(listed, (list, tuple)) or not all(isinstance(own, Mapping) for own in listed):
+        raise SkipSample(
+            Reason.BAD_ROW, found=f"{name} that are no list of objects", wanted='[{"type": "function", …}]', where=where
+        )
+    return tuple(listed)
 
 
 def refuse_half_characters(text: str, where: str) -> None:

@@ -42,6 +42,8 @@ from lading.fields import MEDIA_KINDS
 from lading.records import Conversation, Row
 
 PICTURES = TurnFormat(marks=WITH_BREAKS)
+TOOLS: Mapping[str, tuple[str, ...]] = {"role": (), "content": ("tool_calls",)}
+"""What a message may have in place of its role and content: who calls a tool may say nothing."""
 CLIPS = TurnFormat(marks=WITH_BREAKS, kinds={**MARKS, "<image>": "video"})
 
 
@@ -63,7 +65,7 @@ def lacks(row: Mapping[str, Any], layout: Layout) -> tuple[str, ...]:
     return tuple(
         f"a {what} in every message ({' or '.join(map(repr, own))})"
         for what, own in names.items()
-        if not all(any(message.get(name) is not None for name in own) for message in listed)
+        if not all(any(message.get(name) is not None for name in (*own, *TOOLS[what])) for message in listed)
     )
 
 
@@ -137,7 +139,9 @@ def _messages(row: Mapping[str, Any], layout: Layout) -> list[Any] | tuple[Any, 
 
 def _contents(row: Mapping[str, Any], layout: Layout) -> list[Any]:
     """What the messages of a row say, each as it is stored."""
-    return [layout.content(message, "") for message in _messages(row, layout)]
+    contents = [layout.tags.get("content_tag", ""), *CONTENT_KEYS]
+    messages = _messages(row, layout)
+    return [layout.content(own, "") for own in messages if any(own.get(name) is not None for name in contents)]
 
 
 def _marked(row: Mapping[str, Any], layout: Layout) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from lading.conversation.keys import HOW_TO_TRAIN, REJECTED_KEYS, given, kind_of, plain_name
 from lading.conversation.layout import MEDIA_COLUMNS, MESSAGE_COLUMNS
 from lading.doctor.kinds import Problem
 from lading.doctor.media import named_content
@@ -75,13 +76,13 @@ def order(seen: Read) -> Iterator[Problem]:
 def emptiness(seen: Read) -> Iterator[Problem]:
     """Messages without text and without a medium."""
     kinds = {"user": "empty_question", "assistant": "empty_answer"}
-    given = set()
+    found = set()
     for place, message in enumerate(seen.conversation.messages, start=1):
         kind = kinds.get(message.role)
-        if kind is None or kind in given:
+        if kind is None or kind in found:
             continue
         if not any(isinstance(part, MediaPart) or part.text.strip() for part in message.parts):
-            given.add(kind)
+            found.add(kind)
             yield Problem(kind, f"turn {place} is empty")
 
 
@@ -125,6 +126,22 @@ def _described(value: Any) -> str:
     return f"{len(value):,} bytes of {content_of(value[:HEAD])}" if isinstance(value, bytes) else shown(str(value))
 
 
+def unobeyed(seen: Read) -> Iterator[Problem]:
+    """What a row says about training that a run does not do unless it is asked to, and keys that nobody reads."""
+    media = {name for name, value in seen.value.items() if _media_kind(value) is not None}  # said by `unread`
+    unknown = [key for key in seen.conversation.unread if kind_of(key) == "unread" and key not in media]
+    how_to_train = [key for key in seen.conversation.unread if kind_of(key) == "how_to_train"]
+    if how_to_train:
+        yield Problem("disobeyed_key", ", ".join(f"{key}: {HOW_TO_TRAIN[plain_name(key)]}" for key in how_to_train))
+    if unknown:
+        yield Problem("unread_key", ", ".join(unknown))
+    if seen.layout.format == "preference" or any(given(seen.value.get(name)) for name in REJECTED_KEYS):
+        yield Problem("preference_row", "a chosen and a rejected answer")
+    weights = {message.weight for message in seen.conversation.messages if message.role == "assistant"} - {0.0, 1.0}
+    if weights:
+        yield Problem("loss_weight", f"a weight of {min(weights):g}")
+
+
 def outside_media_folder(seen: Read) -> Iterator[Problem]:
     """A file outside the media folder, every link followed: usual in one's own data, not in a stranger's."""
     if seen.layout.media_dir is None or seen.layout.media_roots:
@@ -135,7 +152,13 @@ def outside_media_folder(seen: Read) -> Iterator[Problem]:
             yield Problem("outside_media_folder", f"{part.kind} {name_of(part)}, outside {folder[0]}")
 
 
-CHECKS: tuple[Callable[[Read], Iterator[Problem]], ...] = (order, emptiness, unread, outside_media_folder)
+CHECKS: tuple[Callable[[Read], Iterator[Problem]], ...] = (
+    order,
+    emptiness,
+    unread,
+    unobeyed,
+    outside_media_folder,
+)
 """Checks of a row by itself; `words` is beside them, because it needs the markers."""
 
 

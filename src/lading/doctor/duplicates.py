@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.conversation import Layout
+from lading.conversation.keys import kind_of
 from lading.doctor.kinds import Problem
 from lading.doctor.reading import Read, read
 from lading.records import Conversation, TextPart
@@ -41,9 +42,12 @@ def sample_digest(conversation: Conversation) -> int:
     pieces: list[bytes] = []
     for message in conversation.messages:
         pieces.append(message.role.encode())
+        if message.weight != 1 or message.thought or message.calls:
+            pieces.append(f"\0{message.weight}{message.thought}{message.calls}".encode("utf-8", "surrogatepass"))
         for part in message.parts:
             content = part.text if isinstance(part, TextPart) else f"\0{part.kind}{_name(part.reference)}{part.options}"
             pieces.append(content.encode("utf-8", "surrogatepass"))
+    pieces += [key.encode("utf-8", "surrogatepass") for key in conversation.unread if kind_of(key) == "how_to_train"]
     return digest(*pieces)
 
 

@@ -48,6 +48,20 @@ KINDS = _table(
     _error("empty_file", "The data set adds nothing; a run on it alone does not start."),
     _error("unknown_format", "The run does not start: the first rows of a data set fit no format."),
     # Rows
+    _error(
+        "disobeyed_key",
+        "The run does not start: a key says how to train, and is not obeyed. `--ignore-key` trains without it.",
+    ),
+    _error(
+        "preference_row",
+        "The run does not start: which of two answers is better is no loss over tokens. `--preference chosen` trains on"
+        " the chosen one.",
+    ),
+    _error(
+        "loss_weight",
+        "The run does not start: a weight other than 0 and 1 wants `loss_weights=True`, and a loss that uses it.",
+    ),
+    _notice("unread_key", "The sample is trained on; nobody reads what stands under this key."),
     _error("malformed_json"),
     _error("not_utf8", "The sample is left out of training: its bytes are not UTF-8, so nobody knows its text."),
     _error("not_an_object"),
@@ -63,7 +77,7 @@ KINDS = _table(
     # Turns
     _error("empty_conversation"),
     _error("bad_message", "The sample is left out: a message lacks its role or content, or they are of another type."),
-    _error("tool_calls", "The sample is left out: tool calls and definitions are not rendered."),
+    _error("tool_calls", "The sample is left out: the chat template writes no tools."),
     _error("unknown_role", "The sample is left out; a tag in the meta file (user_tag …) can declare the role."),
     _error("no_assistant_turn", "The sample is left out: there is nothing to train on."),
     _warning(

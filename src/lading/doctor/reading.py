@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lading.conversation import Layout, read_conversation
+from lading.conversation.keys import Reading
 from lading.doctor.kinds import KINDS, Problem
 from lading.errors import CorpusError, Reason, SkipSample
 from lading.fields import MediaKind
@@ -18,6 +19,8 @@ from lading.sources.corpus import Source
 
 CORRUPT: Mapping[MediaKind, str] = {"image": "corrupt_picture", "video": "corrupt_clip", "audio": "corrupt_sound"}
 """What the loader calls `corrupt_media`, by what the medium is."""
+LENIENT = Reading(preference="chosen", loss_weights=True, ignore_keys=("*",))
+"""Reads what a run would refuse, to find all of it."""
 CONVERSATION_COLUMNS = (
     *("messages", "conversations", "conversation", "instruction", "output"),
     *("prompt", "completion", "query", "response", "question", "answer", "texts"),
@@ -37,9 +40,9 @@ class Read:
 def forgiving_layout(source: Source) -> tuple[Layout, CorpusError | None]:
     """How the rows of a source are read: as the loader reads them, or row by row where it refuses, and why it does."""
     try:
-        return source_layout(source), None
+        return source_layout(source, LENIENT), None
     except CorpusError as error:
-        return stated_layout(source.config), error
+        return stated_layout(source.config, LENIENT), error
 
 
 def read(corpus: Corpus, layouts: Sequence[Layout], index: int) -> Read | Problem:
@@ -90,7 +93,7 @@ def _refused(skip: SkipSample, value: Mapping[str, Any], layout: Layout) -> str:
         return "half_character"
     if not any(name in value for name in (*CONVERSATION_COLUMNS, *layout.columns.values())):
         return "unknown_columns"
-    return "tool_calls" if "tool calls or definitions" in skip.found else "bad_message"
+    return "bad_message"
 
 
 def shown(text: str, most: int = 80) -> str:

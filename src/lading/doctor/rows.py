@@ -15,12 +15,13 @@ from lading.doctor.duplicates import SHOWN_FILES, path_digest, sample_digest
 from lading.doctor.kinds import KINDS, Problem
 from lading.doctor.media import Verdict, examine_medium
 from lading.doctor.reading import Read, kind_of, read
-from lading.encode import Encoder
+from lading.encode.encoder import Encoder
 from lading.encode.processor_facts import ProcessorFacts
 from lading.errors import SkipSample
 from lading.media.opening import DATA_URL, name_of
 from lading.records import Dropped, ImageSize, MediaPart
-from lading.samples import Samples, SkipPolicy
+from lading.samples.samples import Samples
+from lading.samples.skip import SkipPolicy
 from lading.sources import Corpus
 
 REMEMBERED = 100_000

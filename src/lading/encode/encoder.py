@@ -8,6 +8,7 @@ from typing import Any
 
 from lading import media
 from lading.encode.processor_facts import ProcessorFacts, load_processor, read_processor
+from lading.encode.template import NO_OPTIONS
 from lading.encode.tokeniser import Sized, TokenisedSample
 from lading.errors import ConfigError, Reason, SkipSample
 from lading.family import Pixels, TokenizerChoice
@@ -25,6 +26,8 @@ class Encoder:
     facts: ProcessorFacts
     pixels: Pixels = "model"
     draft: bool = False
+    loss_weights: bool = False
+    """Whether each sample has `loss_weights` beside its labels."""
 
     def __post_init__(self) -> None:
         if self.facts.raw is None and (self.pixels == "uint8" or self.draft):
@@ -42,12 +45,14 @@ class Encoder:
         family: str | None = None,
         *,
         tokenizer: TokenizerChoice = "auto",
+        template_options: Mapping[str, Any] = NO_OPTIONS,
         pixels: Pixels = "model",
         draft: bool = False,
+        loss_weights: bool = False,
     ) -> Encoder:
         """The encoder of a processor: an object, a folder, a hub id or `toy:NAME`."""
-        facts = read_processor(load_processor(processor), family, tokenizer)
-        return cls(facts=facts, pixels=pixels, draft=draft)
+        facts = read_processor(load_processor(processor), family, tokenizer, template_options)
+        return cls(facts=facts, pixels=pixels, draft=draft, loss_weights=loss_weights)
 
     def in_bytes(self) -> Encoder:
         """The same encoder with pixels in bytes, where they can be: they are joined before they are scaled."""
@@ -86,7 +91,7 @@ class Encoder:
 
     def with_media(self, tokenised: TokenisedSample) -> Encoded:
         """A tokenised sample as tensors, those of its media included: this decodes them."""
-        parts, encoded = tokenised.conversation.media, tokenised.encoded()
+        parts, encoded = tokenised.conversation.media, tokenised.encoded(loss_weights=self.loss_weights)
         if not parts:
             return encoded
         # What each medium was measured to take up travels with its place in the tokens. A template may write the media

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from lading import families, toy
 from lading.addresses import refuse_address
 from lading.encode.gigatoken import GigatokenEncoder, gigatoken_encoder, installed_version
-from lading.encode.template import Renderer, generation_finder, has_generation_blocks
+from lading.encode.template import NO_OPTIONS, Renderer, generation_finder, has_generation_blocks
 from lading.encode.text_encoder import tokenizer_encoder
 from lading.encode.tokeniser import Tokeniser
 from lading.errors import ConfigError, UnknownName
@@ -47,6 +47,8 @@ class ProcessorFacts:
     """How its media are made in bytes, where that gives what the processor itself would."""
     choice: TokenizerChoice = "auto"
     """Which tokenizer was asked for."""
+    template_options: Mapping[str, Any] = field(default_factory=dict)
+    """What the chat template is handed besides the conversation."""
 
     @property
     def encoded_by(self) -> str:
@@ -56,10 +58,8 @@ class ProcessorFacts:
 
     def __reduce__(self) -> tuple[object, ...]:
         # A worker reads the processor again: that is cheap, and compiled templates cannot be pickled.
-        return (
-            read_processor,
-            (self.processor, None if self.family.name == READ_OFF else self.family.name, self.choice),
-        )
+        family = None if self.family.name == READ_OFF else self.family.name
+        return (read_processor, (self.processor, family, self.choice, self.template_options))
 
 
 def load_processor(name: str | os.PathLike[str] | Any) -> Any:
@@ -92,7 +92,12 @@ def load_processor(name: str | os.PathLike[str] | Any) -> Any:
         ) from error
 
 
-def read_processor(processor: Any, family: str | None = None, choice: TokenizerChoice = "auto") -> ProcessorFacts:
+def read_processor(
+    processor: Any,
+    family: str | None = None,
+    choice: TokenizerChoice = "auto",
+    template_options: Mapping[str, Any] = NO_OPTIONS,
+) -> ProcessorFacts:
     """Read a processor for its family, found by the processor's class name unless it is given."""
     if choice not in TOKENIZERS:
         raise UnknownName(kind="tokenizer", name=str(choice), known=TOKENIZERS, where="Loader")
@@ -107,7 +112,7 @@ def read_processor(processor: Any, family: str | None = None, choice: TokenizerC
         )
     media = _known_media(tokenizer, chosen)
     template = processor.chat_template or tokenizer.chat_template
-    tokeniser = _tokeniser(tokenizer, chosen, media, template, choice, where=kind)
+    tokeniser = _tokeniser(tokenizer, chosen, media, template, choice, template_options, where=kind)
     geometries = {kind: medium.geometry(processor) for kind, medium in media.items()}
     return ProcessorFacts(
         processor=processor,
@@ -118,6 +123,7 @@ def read_processor(processor: Any, family: str | None = None, choice: TokenizerC
         pad_token=tokenizer.pad_token_id,
         raw=_raw(processor, chosen, geometries),
         choice=choice,
+        template_options=template_options,
     )
 
 
@@ -127,11 +133,12 @@ def _tokeniser(
     media: Mapping[MediaKind, Medium],
     template: str,
     choice: TokenizerChoice,
+    options: Mapping[str, Any],
     *,
     where: str,
 ) -> Tokeniser:
     special = tokenizer.special_tokens_map
-    render = Renderer(template, special, where=where, system_as_text=family.system_as_text)
+    render = Renderer(template, special, where=where, system_as_text=family.system_as_text, options=options)
     exact_encoder = tokenizer_encoder(tokenizer)
     fast_encoder = gigatoken_encoder(tokenizer, exact_encoder) if choice == "auto" else None
     return Tokeniser(
@@ -141,7 +148,7 @@ def _tokeniser(
         media=media,
         pads=tuple({int(tokenizer.convert_tokens_to_ids(medium.pad)) for medium in media.values()}),
         token_types=family.token_types,
-        find_spoken=_spoken_finder(template, tokenizer, family),
+        find_spoken=_spoken_finder(template, tokenizer, family, options),
     )
 
 
@@ -192,13 +199,17 @@ def _three_way(processor: Any, family: Family) -> ThreeWay | None:
 
 
 def _spoken_finder(
-    template: str, tokenizer: Any, family: Family
+    template: str, tokenizer: Any, family: Family, options: Mapping[str, Any]
 ) -> Callable[[Conversation, str], list[tuple[int, int]]] | None:
     """For a family that nobody declared, a template that says itself what the assistant says is believed."""
     if family.name != READ_OFF or not has_generation_blocks(template):
         return None
     return generation_finder(
-        template, tokenizer.special_tokens_map, closing=family.turns.closing, system_as_text=family.system_as_text
+        template,
+        tokenizer.special_tokens_map,
+        closing=family.turns.closing,
+        system_as_text=family.system_as_text,
+        options=options,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,22 +24,46 @@ Render = Callable[[Conversation], str]
 
 COMPARED = 16
 """Texts that are compared before the quicker way to write them is trusted."""
-NO_EXTRAS: Mapping[str, Any] = {"tools": None, "documents": None, "add_generation_prompt": False}
-"""What transformers hands to every template besides the messages."""
+NO_OPTIONS: Mapping[str, Any] = {}
+NO_EXTRAS: Mapping[str, Any] = {"documents": None, "add_generation_prompt": False}
+"""What transformers hands to every template besides the messages and the tools."""
+REASONING_NAMES = ("reasoning_content", "reasoning", "thinking")
+"""Under which names templates read what an assistant thought before it spoke."""
+EMPTY_THOUGHT = re.compile(r"<think>\s*</think>\s*")
+"""What templates write in front of an answer for which nothing was thought: the assistant does not say it."""
+_TAG = re.compile(r"\s*(?:</?[\w:|]+>|\[/?\w+\])\s*")
 
 
-def messages_for_template(messages: tuple[Message, ...], *, system_as_text: bool = False) -> list[dict[str, Any]]:
+def messages_for_template(
+    messages: tuple[Message, ...], *, system_as_text: bool = False, reasoning: Sequence[str] = REASONING_NAMES
+) -> list[dict[str, Any]]:
     """The shape chat templates read: a role and a list of typed parts. No medium is in it, only its place.
 
     >>> messages_for_template((Message(role="user", parts=(TextPart(text="hi"),)),))
     [{'role': 'user', 'content': [{'type': 'text', 'text': 'hi'}]}]
     """
-    return [
-        {"role": message.role, "content": _text(message)}
-        if system_as_text and message.role == "system"
-        else {"role": message.role, "content": [_part(part) for part in message.parts]}
-        for message in messages
-    ]
+    written: list[dict[str, Any]] = []
+    for message in messages:
+        as_text = system_as_text and message.role == "system"
+        content = _text(message) if as_text else [_part(part) for part in message.parts]
+        turn: dict[str, Any] = {"role": message.role, "content": content}
+        if message.thought:
+            turn.update(dict.fromkeys(reasoning, message.thought))
+        if message.calls:
+            turn["tool_calls"] = list(message.calls)
+        if message.names:
+            turn.update(dict(message.names))
+        written.append(turn)
+    return written
+
+
+def reasoning_names(template: str) -> tuple[str, ...]:
+    """The names under which a template reads what was thought; none where it writes no thoughts.
+
+    >>> reasoning_names("{{ message.reasoning_content }}{{ m.get('reasoning') }}{% if thinking %}{% endif %}")
+    ('reasoning_content', 'reasoning')
+    """
+    return tuple(name for name in REASONING_NAMES if re.search(rf"(\.|['\"]){name}\b", template))
 
 
 def _text(message: Message) -> str:
@@ -60,7 +84,13 @@ class Renderer:
     """
 
     def __init__(
-        self, template: str | None, special_tokens: Mapping[str, Any], *, where: str, system_as_text: bool = False
+        self,
+        template: str | None,
+        special_tokens: Mapping[str, Any],
+        *,
+        where: str,
+        system_as_text: bool = False,
+        options: Mapping[str, Any] = NO_OPTIONS,
     ) -> None:
         if not template:
             raise ConfigError(
@@ -69,7 +99,10 @@ class Renderer:
                 consequence="set processor.chat_template, or name a family that builds its prompt itself",
                 where=where,
             )
-        self._template, self._special_tokens, self._system_as_text = template, special_tokens, system_as_text
+        self._template, self._system_as_text = template, system_as_text
+        self._reasoning = reasoning_names(template)
+        self._extras = {**special_tokens, **options}
+        _refuse_unread(template, options, where)
         plain = all(isinstance(token, str) for token in special_tokens.values())
         self._compiled = _compiled(template) if plain else None
         self._compared = 0
@@ -78,11 +111,15 @@ class Renderer:
         """The conversation's text; `SkipSample` where the template refuses it."""
         from jinja2 import TemplateError
 
-        messages = messages_for_template(conversation.messages, system_as_text=self._system_as_text)
+        self._refuse_unreadable(conversation)
+        messages = messages_for_template(
+            conversation.messages, system_as_text=self._system_as_text, reasoning=self._reasoning
+        )
+        tools = list(conversation.tools) or None
         try:
             if self._compiled is None or self._compared < COMPARED:
-                return self._compare(messages)
-            return self._compiled.render(messages=messages, **NO_EXTRAS, **self._special_tokens)
+                return self._compare(messages, tools)
+            return self._compiled.render(messages=messages, tools=tools, **NO_EXTRAS, **self._extras)
         except TemplateError as error:
             raise SkipSample(
                 Reason.TEMPLATE_REFUSED,
@@ -90,16 +127,36 @@ class Renderer:
                 where=conversation.key.where,
             ) from error
 
-    def _compare(self, messages: list[dict[str, Any]]) -> str:
+    def _compare(self, messages: list[dict[str, Any]], tools: list[Mapping[str, Any]] | None) -> str:
         """The text by transformers' own function, compared with what the compiled template writes."""
         from transformers.utils.chat_template_utils import render_jinja_template
 
-        texts, _ = render_jinja_template(conversations=[messages], chat_template=self._template, **self._special_tokens)
+        texts, _ = render_jinja_template(
+            conversations=[messages], tools=tools, chat_template=self._template, **self._extras
+        )
         if self._compiled is not None:
             self._compared += 1
-            if self._compiled.render(messages=messages, **NO_EXTRAS, **self._special_tokens) != texts[0]:
+            if self._compiled.render(messages=messages, tools=tools, **NO_EXTRAS, **self._extras) != texts[0]:
                 self._compiled = None
         return str(texts[0])
+
+    def _refuse_unreadable(self, conversation: Conversation) -> None:
+        """Refuse what the template has no place for, by the names that it reads."""
+        if not self._reasoning and any(message.thought for message in conversation.messages):
+            raise ConfigError(
+                found=f"reasoning beside an answer of {conversation.key}, and a chat template that reads none",
+                wanted=f"reasoning='drop', or a template that reads one of {', '.join(REASONING_NAMES)}",
+                consequence="answers would be trained on without what led to them",
+                where="Loader",
+            )
+        for name, given in (("tools", conversation.tools), ("tool_calls", any(m.calls for m in conversation.messages))):
+            if given and name not in self._template:
+                raise SkipSample(
+                    Reason.TOOL_CALLS,
+                    found=f"{name}, which the chat template does not write",
+                    wanted=f"a template that reads `{name}`",
+                    where=conversation.key.where,
+                )
 
 
 def _compiled(template: str) -> Template | None:
@@ -111,23 +168,50 @@ def _compiled(template: str) -> Template | None:
         return None
 
 
+def _refuse_unread(template: str, options: Mapping[str, Any], where: str) -> None:
+    unread = [name for name in options if not re.search(rf"\b{re.escape(name)}\b", template)]
+    if unread:
+        raise ConfigError(
+            found=f"template_options {', '.join(unread)}, which the chat template does not read",
+            wanted="options that it reads",
+            consequence="it would write what it writes without them",
+            where=where,
+        )
+
+
 def has_generation_blocks(template: str) -> bool:
     """Whether a template says itself what the assistant says, in `{% generation %}` blocks."""
     return re.search(r"{%-?\s*generation\s*-?%}", template) is not None
 
 
 def generation_finder(
-    template: str, special_tokens: Mapping[str, Any], *, closing: str, system_as_text: bool = False
+    template: str,
+    special_tokens: Mapping[str, Any],
+    *,
+    closing: str,
+    system_as_text: bool = False,
+    options: Mapping[str, Any] = NO_OPTIONS,
 ) -> Callable[[Conversation, str], list[tuple[int, int]]]:
     """A function that finds what the assistant says by the template's own blocks, and the closing marker behind it."""
     from transformers.utils.chat_template_utils import render_jinja_template
 
     def find(conversation: Conversation, text: str) -> list[tuple[int, int]]:
-        messages = messages_for_template(conversation.messages, system_as_text=system_as_text)
-        _, found = render_jinja_template(
-            conversations=[messages], chat_template=template, return_assistant_tokens_mask=True, **special_tokens
+        messages = messages_for_template(
+            conversation.messages, system_as_text=system_as_text, reasoning=reasoning_names(template)
         )
-        return [(start, stop + len(closing) * text.startswith(closing, stop)) for start, stop in found[0]]
+        _, found = render_jinja_template(
+            conversations=[messages],
+            tools=list(conversation.tools) or None,
+            chat_template=template,
+            return_assistant_tokens_mask=True,
+            **special_tokens,
+            **options,
+        )
+        answers = [message for message in conversation.messages if message.role == "assistant"]
+        spans = [(start, stop + len(closing) * text.startswith(closing, stop)) for start, stop in found[0]]
+        if len(answers) != len(spans):
+            return spans
+        return [(start_of_said(text, *span, answer), span[1]) for span, answer in zip(spans, answers, strict=True)]
 
     return find
 
@@ -165,10 +249,30 @@ def assistant_spans(
         start = found + len(opening)
         stop = _end_of_turn(text, start, message, style, marks)
         if message.role == "assistant":
-            unsaid = next((prefix for prefix in style.unsaid if text.startswith(prefix, start)), "")
-            spans.append((start + len(unsaid), stop))
+            spans.append((start_of_said(text, start, stop, message, style.unsaid), stop))
         cursor = stop
     return spans
+
+
+def start_of_said(text: str, start: int, stop: int, message: Message, unsaid: Sequence[str] = ()) -> int:
+    """Where, in an assistant's turn, that begins which is trained on: behind a thought that the template itself wrote,
+    and behind one that is only given.
+    """
+    if not message.thought:
+        said = next((part.text for part in message.parts if isinstance(part, TextPart)), "")
+        start += len(next((prefix for prefix in unsaid if text.startswith(prefix, start)), ""))
+        empty = EMPTY_THOUGHT.match(text, start, stop)
+        return empty.end() if empty and not EMPTY_THOUGHT.match(said.lstrip()) else start
+    if message.thought_weight:
+        return start
+    thought = text.find(message.thought.strip(), start, stop)
+    if thought < 0:
+        return start
+    behind = thought + len(message.thought.strip())
+    said = next((part.text.strip() for part in message.parts if isinstance(part, TextPart) and part.text.strip()), "")
+    answer = text.find(said, behind, stop) if said else -1
+    tag = _TAG.match(text, behind, stop)
+    return answer if answer >= 0 else tag.end() if tag else behind
 
 
 def _turns(conversation: Conversation, style: TurnStyle) -> tuple[Message, ...]:
@@ -182,7 +286,7 @@ def _turns(conversation: Conversation, style: TurnStyle) -> tuple[Message, ...]:
 
 def _end_of_turn(text: str, start: int, message: Message, style: TurnStyle, marks: Mapping[MediaKind, str]) -> int:
     """One past the turn's closing marker: the first one behind everything the turn is known to say."""
-    cursor = start
+    cursor = _after(text, start, message.thought, style.closing) if message.thought else start
     for part in message.parts:
         said = part.text if isinstance(part, TextPart) else marks.get(part.kind, "")
         cursor = _after(text, cursor, said, style.closing)

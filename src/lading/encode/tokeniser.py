@@ -34,6 +34,8 @@ class TokenisedSample:
     ids: NDArray[np.int64]
     labels: NDArray[np.int64]
     spans: tuple[Span, ...]
+    weights: tuple[float, ...]
+    """How much the loss of each of these spans counts."""
     media: tuple[MediumSpan, ...]
     token_types: str | None = None
 
@@ -50,12 +52,22 @@ class TokenisedSample:
                 types[start:stop] = TOKEN_TYPES[span.footprint.kind]
         return types
 
-    def encoded(self) -> Encoded:
+    def _loss_weights(self) -> NDArray[np.float32]:
+        """How much the loss of each token counts that has a label; 0 where there is none."""
+        weights = np.zeros(len(self.ids), dtype=np.float32)
+        for (start, stop), weight in zip(self.spans, self.weights, strict=True):
+            weights[start:stop] = weight
+        weights[self.labels == IGNORE_INDEX] = 0
+        return weights
+
+    def encoded(self, *, loss_weights: bool = False) -> Encoded:
         """The same as tensors."""
         import torch
 
         document = Document(key=self.conversation.key, tokens=len(self.ids), media=self.media)
         tensors = {"input_ids": torch.from_numpy(self.ids), "labels": torch.from_numpy(self.labels)}
+        if loss_weights:
+            tensors["loss_weights"] = torch.from_numpy(self._loss_weights())
         if self.token_types is not None:
             tensors[self.token_types] = torch.from_numpy(self._types())
         return Encoded(document=document, spans=self.spans, tensors=tensors)
@@ -88,6 +100,9 @@ class _Rendered:
     text: str
     spliced: Spliced
     spans: list[Span]
+    """What the assistant says."""
+    weights: list[float]
+    """How much the loss of each of these spans counts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,9 +153,10 @@ class Tokeniser:
         try:
             text, spans = self.rendered(conversation)
             spliced = splice(text, self.media, footprints, where=conversation.key.where)
+            weights = _weights(conversation, spans)
         except SkipSample as skip:
             return skip
-        return _Rendered(conversation=conversation, text=text, spliced=spliced, spans=spans)
+        return _Rendered(conversation=conversation, text=text, spliced=spliced, spans=spans, weights=weights)
 
     def _length(self, rendered: _Rendered, encoded: EncodedText) -> Length:
         pads = are_pads(encoded.ids, self.pads)
@@ -149,7 +165,8 @@ class Tokeniser:
         # Features are never predicted, even where an assistant turn shows a medium.
         spoken = sum(
             stop - start - (int(np.count_nonzero(pads[start:stop])) if runs else 0)
-            for start, stop in _token_spans(rendered, encoded)
+            for (start, stop), weight in zip(_token_spans(rendered, encoded), rendered.weights, strict=True)
+            if weight
         )
         _refuse_unlabelled(spoken, where)
         return length_of(len(encoded.ids) + sum(runs) - len(runs), spoken, footprints)
@@ -159,7 +176,8 @@ class Tokeniser:
         expanded = repeat_pads(encoded.ids, self.pads, rendered.spliced.footprints, where=where)
         starts = expanded.starts
         spans = tuple((int(starts[start]), int(starts[stop])) for start, stop in _token_spans(rendered, encoded))
-        labels = labels_from_spans(expanded.ids, spans)
+        trained = [span for span, weight in zip(spans, rendered.weights, strict=True) if weight]
+        labels = labels_from_spans(expanded.ids, trained)
         labels[are_pads(labels, self.pads)] = IGNORE_INDEX
         _refuse_unlabelled(int(np.count_nonzero(labels != IGNORE_INDEX)), where)
         return TokenisedSample(
@@ -168,6 +186,7 @@ class Tokeniser:
             ids=expanded.ids,
             labels=labels,
             spans=spans,
+            weights=tuple(rendered.weights),
             media=expanded.media,
             token_types=self.token_types,
         )
@@ -179,8 +198,26 @@ def _token_spans(rendered: _Rendered, encoded: EncodedText) -> list[Span]:
     return [encoded.token_span(place(start), place(stop)) for start, stop in rendered.spans]
 
 
+def _weights(conversation: Conversation, spans: Sequence[Span]) -> list[float]:
+    """The weight of each span that the assistant says: that of its message."""
+    weights = [message.weight for message in conversation.messages if message.role == "assistant"]
+    if len(weights) == len(spans):
+        return weights
+    if all(weight == 1 for weight in weights):
+        return [1.0] * len(spans)
+    raise SkipSample(
+        Reason.TEMPLATE_REFUSED,
+        found=f"weights of {len(weights)} answers, which the chat template writes as {len(spans)}",
+        wanted="one turn for each answer that has a weight of its own",
+        where=conversation.key.where,
+    )
+
+
 def _refuse_unlabelled(spoken: int, where: str) -> None:
     if not spoken:
         raise SkipSample(
-            Reason.NO_LABEL_TOKENS, found="no token that the assistant says", wanted="at least one", where=where
+            Reason.NO_LABEL_TOKENS,
+            found="no token of an answer that is trained on",
+            wanted="at least one",
+            where=where,
         )

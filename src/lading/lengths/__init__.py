@@ -6,6 +6,7 @@ rows            what the rows of a file cost
 store           those numbers on disk: memory-mapped, sealed with a digest, never half-written
 fingerprint     everything that lengths depend on; the sizes of a few media files, to notice that they were changed
 annotate        a copy of a corpus with the counts in its rows
+lost_sources    sources of which nothing can be trained on, and why
 """
 
 from lading.lengths.count import Count, Counting, count_lengths

@@ -21,14 +21,15 @@ from numpy.typing import NDArray
 from lading.addresses import refuse_writing_to_address
 from lading.cache import Cache, cache_folders
 from lading.conversation import Layout
+from lading.conversation.keys import kind_of
 from lading.errors import ConfigError, Reason
 from lading.lengths.fingerprint import SOFTWARE, digest, processor_facts, remember, source_facts, unchanged
 from lading.lengths.gc_freeze import gc_freeze
 from lading.lengths.rows import Counted, merge
 from lading.lengths.store import Store
 from lading.progress import Advance, task
-from lading.records import COLUMNS, Dropped, LengthTable, column_type
-from lading.samples import Samples
+from lading.records import COLUMNS, Conversation, Dropped, LengthTable, UnreadKey, column_type
+from lading.samples.samples import Samples
 from lading.sources.corpus import Source
 from lading.workers.pool import ProcessPool
 
@@ -218,7 +219,16 @@ def _say_why_again(shares: Sequence[Share], stores: Sequence[Store | None]) -> N
 def count_chunk(samples: Samples, chunk: Chunk) -> Counted:
     """The lengths of the rows of one chunk: the job of each process that counts."""
     rows, indices = chunk
-    return Counted.of(rows, samples.measure(indices))
+    found: dict[str, list[int]] = {}
+
+    def note(conversation: Conversation) -> None:
+        for key in set(conversation.unread):
+            found.setdefault(key, []).append(conversation.key.index)
+
+    answers = samples.measure(indices, note)
+    place = dict(zip(indices, rows, strict=True)) if found else {}
+    unread = {key: (len(having), place[having[0]]) for key, having in found.items()}
+    return Counted.of(rows, answers, unread)
 
 
 class _Keeper:
@@ -237,7 +247,11 @@ class _Keeper:
 
     def seal(self, counted: Counted, share: Share) -> None:
         if self.store is not None:
-            self._write(self.store.seal, counted, {"witnesses": remember(share.source, share.layout, counted)})
+            self._write(self.store.seal, counted, self._notes(counted, share))
+
+    @staticmethod
+    def _notes(counted: Counted, share: Share) -> dict[str, Any]:
+        return {"witnesses": remember(share.source, share.layout, counted), "unread": dict(counted.unread)}
 
     def _write(self, write: Callable[..., None], *what: Any) -> None:
         # A full disk is no reason to stop: the lengths are known, they are only not kept.
@@ -251,6 +265,7 @@ class _Keeper:
 def _table(samples: Samples, shares: Sequence[Share], counted: Sequence[Counted]) -> LengthTable:
     columns: dict[str, list[NDArray[Any]]] = {name: [] for name in COLUMNS}
     dropped: list[Dropped] = []
+    unread: list[UnreadKey] = []
     for share, own in zip(shares, counted, strict=True):
         chosen = share.source.chosen
         rows = share.rows if chosen is None else chosen
@@ -262,14 +277,30 @@ def _table(samples: Samples, shares: Sequence[Share], counted: Sequence[Counted]
             refusal = own.refused[int(rows[place])]
             key = samples.corpus.key(share.first + place)
             dropped.append(Dropped(key=key, reason=refusal.reason, detail=refusal.detail))
+        unread += _unread_keys(share, own)
     sizes = [len(share.source) for share in shares]
     return LengthTable.of(
         sources=[share.source.config.name for share in shares],
         source=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
         dropped=dropped,
+        unread=unread,
         # The lengths of a single source stay memory-mapped.
         **{name: pieces[0] if len(pieces) == 1 else _joined(name, pieces) for name, pieces in columns.items()},
     )
+
+
+def _unread_keys(share: Share, counted: Counted) -> list[UnreadKey]:
+    """The keys of a source that nobody reads, said through `logging`: harmless ones quietly."""
+    name = share.source.config.name
+    found = [
+        UnreadKey(source=name, key=key, kind=kind_of(key), count=count, where=share.source.file.where(row))
+        for key, (count, row) in sorted(counted.unread.items())
+    ]
+    for level, kinds in ((logging.WARNING, ("unread", "how_to_train")), (logging.INFO, ("harmless",))):
+        listed = [f"{own.key} ({own.count:,}, first {own.where})" for own in found if own.kind in kinds]
+        if listed:
+            logger.log(level, "%s: nobody reads %s", name, ", ".join(listed))
+    return found
 
 
 def _joined(name: str, pieces: list[NDArray[Any]]) -> NDArray[Any]:

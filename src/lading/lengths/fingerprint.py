@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from datetime import date
 from functools import cache, cached_property, partial
 from importlib.metadata import version
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from lading.conversation import Layout, read_conversation
+from lading.conversation.keys import Reading
 from lading.encode.processor_facts import ProcessorFacts
 from lading.errors import SkipSample
 from lading.lengths.rows import Counted
@@ -57,7 +58,8 @@ def source_facts(source: Source, layout: Layout, *, timed: bool = True) -> dict[
         "columns": dict(layout.columns),
         "tags": dict(layout.tags),
         "media_dir": os.path.relpath(folder, source.config.file.parent) if folder else None,
-        # Only where there are some: what was counted before anybody could name any is counted still.
+        # Only where they are not as usual: what was counted before anybody could name any is counted still.
+        **({"reading": asdict(layout.reading)} if layout.reading != Reading() else {}),
         **({"media_roots": list(layout.media_roots)} if layout.media_roots else {}),
     }
 
@@ -99,6 +101,7 @@ def processor_facts(facts: ProcessorFacts) -> dict[str, Any] | None:
         "tokenizer": digest(tokenizer.backend_tokenizer.to_str()),
         "special_tokens": digest(tokenizer.special_tokens_map),
         "template": digest(template),
+        **({"template_options": dict(facts.template_options)} if facts.template_options else {}),
         "today": str(date.today()) if "strftime_now" in str(template) else "",
         "family": family.name,
         "turns": digest([_facts(family.turns), family.system_as_text]),

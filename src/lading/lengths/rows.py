@@ -40,9 +40,16 @@ class Counted:
 
     records: Records = field(default_factory=lambda: np.zeros(0, dtype=RECORD))
     refused: Mapping[int, Refusal] = field(default_factory=dict)
+    unread: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Keys that nobody reads: how many of these rows have each, and the first that has."""
 
     @classmethod
-    def of(cls, rows: Sequence[int], answers: Sequence[Length | Dropped]) -> Counted:
+    def of(
+        cls,
+        rows: Sequence[int],
+        answers: Sequence[Length | Dropped],
+        unread: Mapping[str, tuple[int, int]] | None = None,
+    ) -> Counted:
         """What was answered for these ascending rows.
 
         >>> counted = Counted.of([3, 8], [Length(tokens=5, label_tokens=2), Length(tokens=7, label_tokens=4)])
@@ -59,7 +66,7 @@ class Counted:
             for row, answer in zip(rows, answers, strict=True)
             if isinstance(answer, Dropped)
         }
-        return cls(records=records, refused=refused)
+        return cls(records=records, refused=refused, unread=unread or {})
 
     def __len__(self) -> int:
         return len(self.records)
@@ -101,4 +108,9 @@ def merge(pieces: Iterable[Counted]) -> Counted:
     records = records[last]
     said = {row: refusal for piece in own for row, refusal in piece.refused.items()}
     bare = records["row"][records["tokens"] == 0].tolist()
-    return Counted(records=records, refused={row: said[row] for row in bare})
+    unread: dict[str, tuple[int, int]] = {}
+    for piece in own:
+        for key, (count, first) in piece.unread.items():
+            before, earliest = unread.get(key, (0, first))
+            unread[key] = (before + count, min(first, earliest))
+    return Counted(records=records, refused={row: said[row] for row in bare}, unread=unread)

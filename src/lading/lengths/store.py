@@ -21,7 +21,7 @@ import json
 import shutil
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,8 @@ class Store:
             # A mapped file stays open, and a corpus may have many small ones.
             many = path.stat().st_size >= MAPPED_FROM
             records = np.load(path, mmap_mode="r" if many else None, allow_pickle=False)
-            return self._checked(records, lines), about["notes"]
+            unread = _unread(about["notes"].get("unread", {}))
+            return replace(self._checked(records, lines), unread=unread), about["notes"]
         except _UNREADABLE as error:
             if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
                 raise
@@ -103,7 +104,13 @@ class Store:
         """Keep what was counted lately."""
         rows = counted.records["row"]
         content = io.BytesIO()
-        np.savez(content, records=counted.records, dropped=np.frombuffer(self._lines(counted), dtype=np.uint8))
+        dropped, unread = self._lines(counted), json.dumps(dict(counted.unread)).encode()
+        np.savez(
+            content,
+            records=counted.records,
+            dropped=np.frombuffer(dropped, dtype=np.uint8),
+            unread=np.frombuffer(unread, dtype=np.uint8),
+        )
         _write(self.folder / PARTS / f"{rows[0]:012d}-{rows[-1]:012d}.npz", content.getvalue())
 
     def seal(self, counted: Counted, notes: Mapping[str, Any]) -> None:
@@ -125,7 +132,8 @@ class Store:
     def _part(self, path: Path) -> Counted:
         try:
             with np.load(path, allow_pickle=False) as part:
-                return self._checked(part["records"], part["dropped"].tobytes())
+                unread = json.loads(part["unread"].tobytes()) if "unread" in part.files else {}
+                return replace(self._checked(part["records"], part["dropped"].tobytes()), unread=_unread(unread))
         except _UNREADABLE:
             return Counted()
 
@@ -150,6 +158,10 @@ class Store:
             for row, own in sorted(counted.refused.items())
         )
         return "".join(json.dumps(entry) + "\n" for entry in entries).encode()
+
+
+def _unread(stored: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+    return {str(key): (int(count), int(row)) for key, (count, row) in stored.items()}
 
 
 def _written(path: Path) -> float:

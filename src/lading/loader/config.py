@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal, get_args
 
 from lading.addresses import address_of
+from lading.conversation.keys import PREFERENCE, REASONING, TRAIN_ON, Preference, Reading, Reasoning, TrainOn
 from lading.errors import ConfigError, UnknownName
 from lading.family import ATTENTIONS, PIXELS, TOKENIZERS, Attention, Pixels, TokenizerChoice
 from lading.loader.option_hints import LOADER_ONLY, hint_for
@@ -39,6 +41,9 @@ CHOICES: Final = {
     "placing": tuple(PLACINGS),
     "last_step": get_args(LastStep),
     "too_long": TOO_LONG,
+    "train_on": TRAIN_ON,
+    "reasoning": REASONING,
+    "preference": PREFERENCE,
 }
 """Options that are one of a few names."""
 DECODE_SECONDS: Final = 60.0
@@ -132,6 +137,31 @@ class LoaderConfig:
     """Whether a large JPEG is decoded at a half, a quarter or an eighth of its resolution where that is still as large
     as the resized image: faster, but the pixels differ slightly from the processor's."""
 
+    train_on: TrainOn = "all"
+    """Which answers have labels: every one of a conversation (`"all"`), or its last one (`"last"`). A message's own
+    `weight`, `loss` or `train` of 0 or false masks it out of the loss in any case."""
+    reasoning: Reasoning = "train"
+    """What becomes of `reasoning_content` (or `reasoning`, `thinking`) beside an answer: it is trained on, it is in the
+    context without labels (`"given"`), or it is left out (`"drop"`)."""
+    preference: Preference = "refuse"
+    """Rows with a chosen and a rejected answer (DPO data) are refused, or trained on as the chosen one (`"chosen"`)."""
+    row_weight: bool = False
+    """Whether a row's bare `weight` says how much its loss counts; `loss_weight` always does."""
+    loss_weights: bool = False
+    """Whether every batch carries `loss_weights`, for a loss that uses them (`lading.weighted_loss`): wanted where rows
+    have weights other than 0 and 1."""
+    template_options: Mapping[str, Any] = field(default_factory=dict)
+    """What the chat template is handed besides the conversation, as `apply_chat_template` would be
+    (`chat_template_kwargs`): `{"preserve_thinking": True}`."""
+    ignore_keys: Sequence[str] = ()
+    """Keys of rows, messages or parts that say how to train and that are left unread on purpose."""
+
+    @property
+    def reading(self) -> Reading:
+        """What is done with what rows say about training."""
+        names = (own.name for own in fields(Reading) if own.name != "ignore_keys")
+        return Reading(ignore_keys=tuple(self.ignore_keys), **{name: getattr(self, name) for name in names})
+
     @classmethod
     def of(cls, **options: Any) -> LoaderConfig:
         """A checked configuration from keyword options."""
@@ -149,6 +179,10 @@ class LoaderConfig:
         pieces, rows = options.get("microbatches", 0), options.get("batch_size", 1)
         if not problems and pieces and rows % pieces:
             problems.append(f"batch_size {rows} with {pieces} microbatches (wanted as many rows in each)")
+        if pieces and options.get("loss_weights"):
+            problems.append(
+                "loss_weights with microbatches (wanted one of them: a schedule's loss has no place for them)"
+            )
         if problems:
             raise ConfigError(found=", ".join(problems), where="Loader")
         return cls(**options)
@@ -168,4 +202,10 @@ def _problem(name: str, value: object) -> str:
     if name == "cache":
         good = isinstance(value, bool) or (isinstance(value, (str, os.PathLike)) and not address_of(value))
         return "" if good else f"cache {value!r} (wanted True, False or a local folder)"
+    if name == "template_options":
+        good = isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
+        return "" if good else f"template_options {value!r} (wanted a mapping of names to values)"
+    if name == "ignore_keys":
+        good = isinstance(value, (list, tuple)) and all(isinstance(key, str) for key in value)
+        return "" if good else f"ignore_keys {value!r} (wanted a list of keys)"
     return "" if isinstance(value, bool) else f"{name} {value!r} (wanted True or False)"

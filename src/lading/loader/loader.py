@@ -15,12 +15,13 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader
 
-from lading.encode import Encoder
+from lading.encode.encoder import Encoder
 from lading.encode.processor_facts import read_layers
 from lading.errors import ConfigError, CorpusError, LadingError, TooManyFailures
 from lading.ledger import Ledger
-from lading.lengths import count_lengths
+from lading.lengths.count import count_lengths
 from lading.lengths.fingerprint import Fingerprints
+from lading.lengths.lost_sources import lost_sources
 from lading.loader.config import LoaderConfig
 from lading.loader.epoch import Epoch, merged_ledger
 from lading.loader.packs import Collater, PackDataset
@@ -111,13 +112,18 @@ class Loader:
                     processor,
                     family,
                     tokenizer=self.config.tokenizer,
+                    template_options=self.config.template_options,
                     pixels=self.config.pixels,
                     draft=self.config.draft,
+                    loss_weights=self.config.loss_weights,
                 ),
                 policy=SkipPolicy(strict=self.config.strict, decode_seconds=self.config.decode_seconds),
+                reading=self.config.reading,
             )
             self._layers = read_layers(self.samples.facts.family, model_config, self.config.attention)
             counted = count_lengths(self.samples, advance, workers=self.config.count_workers, cache=self.config.cache)
+            for line in lost_sources(self.samples, counted) if self.config.rank == 0 else ():
+                logger.warning("nothing to train on in %s", line)
             self._planning = Planning.of(self.samples, counted, self.config, work)
             self.samples, self.lengths = self._planning.samples, self._planning.lengths
         self._given = None if plan is None else check_plan(load_plan(plan, check=True), self.config, self._planning)

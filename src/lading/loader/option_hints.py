@@ -66,9 +66,12 @@ _MEANT: Final[Mapping[str, tuple[str, ...]]] = {
     '`attention`: `"varlen"` for flash attention; how the model attends is the model\'s own option': (
         *("attn_implementation", "attention_implementation", "flash_attn", "use_flash_attention"),
     ),
-    "nothing to set: every answer is trained on, and nothing else": (
+    "`train_on`: every answer, or the last one; what users say never has labels": (
         *("mask_history", "train_on_prompt", "train_on_inputs", "assistant_only_loss", "completion_only_loss"),
+        *("train_on_responses_only", "mask_prompt", "roles_to_train", "train_on_eos"),
     ),
+    "`template_options`": ("chat_template_kwargs", "template_kwargs", "enable_thinking", "preserve_thinking"),
+    "`reasoning`": ("reasoning_key", "reasoning_effort", "add_non_thinking_prefix"),
     "`num_samples` or `sample_ratio` of a source in the meta file": ("max_samples", "num_samples", "sample_ratio"),
     "`loader.state_dict()` and `load_state_dict()`": ("resume", "resume_from_checkpoint", "skip_batches", "state"),
     "nothing there is: rows are read by number, and are not streamed": ("streaming", "stream"),

@@ -9,7 +9,7 @@
 It is given its samples: it chooses none, tokenises nothing and tries nothing again.
 """
 
-from lading.packing.batch import collate_packs, collate_samples, trained_only
+from lading.packing.batch import collate_packs, collate_samples, trained_only, weighted_loss
 from lading.packing.pack import (
     append_untrained,
     build_pack,
@@ -28,5 +28,6 @@ __all__ = [
     "empty_pack",
     "pack_positions",
     "trained_only",
+    "weighted_loss",
     "without_labels",
 ]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from torch import Tensor
 
 from lading.errors import ConfigError, UnknownName
 from lading.family import ATTENTIONS, Attention, LayerSight
-from lading.fields import IGNORE_INDEX, Field
+from lading.fields import IGNORE_INDEX, OUTSIDE_MODEL, Field
 from lading.packing.masks import additive, block_causal, document_boundaries, picture_numbers, sight
 from lading.records import Batch, Pack
 from lading.tensors import join, stack_padded
@@ -39,6 +41,7 @@ def collate_packs(
     width = _row_width(packs, length)
     tokens = _stack_tokens(packs, fields=fields, width=width, pad_token=pad_token)
     documents, positions = tokens.pop("document_ids"), tokens.pop("position_ids")
+    outside = {name: tokens.pop(name) for name in OUTSIDE_MODEL if name in tokens}
     masked = attention == "mask"
     return Batch(
         inputs={
@@ -54,6 +57,7 @@ def collate_packs(
         rows=tuple(pack.documents for pack in packs),
         dropped=tuple(dropped for pack in packs for dropped in pack.dropped),
         fields=fields,
+        outside=outside,
     )
 
 
@@ -84,6 +88,7 @@ def collate_samples(
     width = _row_width(singles, length)
     tokens = _stack_tokens(singles, fields=fields, width=width, pad_token=pad_token)
     documents, positions = tokens.pop("document_ids"), tokens.pop("position_ids")
+    outside = {name: tokens.pop(name) for name in OUTSIDE_MODEL if name in tokens}
     return Batch(
         inputs={
             **tokens,
@@ -96,6 +101,7 @@ def collate_samples(
         rows=tuple(pack.documents for pack in singles),
         dropped=tuple(dropped for pack in singles for dropped in pack.dropped),
         fields=fields,
+        outside=outside,
     )
 
 
@@ -147,4 +153,23 @@ def trained_only(batch: Batch) -> Batch:
         # No label at all: one place is kept, so that there is a loss to go back from.
         kept = labels.new_zeros(1)
     chosen = labels[:, kept]
-    return batch.with_inputs({"labels": chosen, "shift_labels": chosen, "logits_to_keep": kept})
+    outside = {name: values[:, kept] for name, values in batch.outside.items()}
+    trained = batch.with_inputs({"labels": chosen, "shift_labels": chosen, "logits_to_keep": kept})
+    return replace(trained, outside=outside) if outside else trained
+
+
+def weighted_loss(outputs: Any, batch: Batch, *, total: Tensor | float | None = None) -> Tensor:
+    """The cross-entropy of a model's scores, each label counting as much as its `loss_weights` say: Σ weight · loss
+    over Σ weight, or over `total`, where a step has several batches or ranks (the sum of their `label_weight`).
+
+        loss = lading.weighted_loss(model(**batch), batch)
+    """
+    import torch
+
+    weights, labels = batch.loss_weights, batch.tensor("shift_labels")
+    scores = outputs["logits"] if isinstance(outputs, Mapping) else outputs.logits
+    losses = torch.nn.functional.cross_entropy(
+        scores.float().flatten(0, 1), labels.flatten().to(scores.device), ignore_index=IGNORE_INDEX, reduction="none"
+    )
+    summed = (losses * weights.flatten().to(losses.device)).sum()
+    return summed / (batch.label_weight if total is None else total)

@@ -37,6 +37,8 @@ def build_pack(
     # Positions and document ids are written for the whole pack at once, not joined.
     tensors = join([sample.tensors for sample in samples], fields)
     tensors["labels"] = shift(tensors["labels"], lengths)
+    if "loss_weights" in tensors:
+        tensors["loss_weights"] = shift(tensors["loss_weights"], lengths, last=0)
     tensors["position_ids"] = pack_positions(documents, three_way)
     tensors["document_ids"] = torch.from_numpy(np.repeat(np.arange(1, len(documents) + 1), lengths))
     return Pack(number=number, documents=documents, tensors=tensors, dropped=tuple(dropped))
@@ -45,8 +47,13 @@ def build_pack(
 def without_labels(pack: Pack) -> Pack:
     """The pack with nothing to be trained on, its documents counted as none of the corpus."""
     documents = tuple(replace(own, key=replace(own.key, index=UNCOUNTED)) for own in pack.documents)
-    labels = torch.full_like(pack.tensors["labels"], IGNORE_INDEX)
-    return replace(pack, documents=documents, tensors={**pack.tensors, "labels": labels})
+    return replace(pack, documents=documents, tensors={**pack.tensors, **_untrained(pack.tensors)})
+
+
+def _untrained(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Labels of nothing, and weights of nothing where there are weights."""
+    empty = {"labels": IGNORE_INDEX, "loss_weights": 0}
+    return {name: torch.full_like(tensors[name], value) for name, value in empty.items() if name in tensors}
 
 
 def empty_pack(like: Pack, *, fields: Mapping[str, Field]) -> Pack:
@@ -61,7 +68,7 @@ def append_untrained(
     """The pack with one more document behind it that nothing is trained on."""
     untrained = {
         **sample.tensors,
-        "labels": torch.full_like(sample.tensors["labels"], IGNORE_INDEX),
+        **_untrained(sample.tensors),
         "position_ids": pack_positions([sample.document], three_way),
         "document_ids": torch.full((sample.document.tokens,), len(pack.documents) + 1, dtype=torch.long),
     }

@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lading.records import TYPICAL_WORK, LengthTable, Work
-
-Number = TypeVar("Number", np.int64, np.float64)
-
-
-def pack_sums(values: NDArray[Number], members: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[Number]:
-    """Sum a per-sample value over each pack.
-
-    >>> pack_sums(np.array([1, 2, 3]), np.array([2, 0, 1]), np.array([0, 1, 3])).tolist()
-    [3, 3]
-    """
-    if len(starts) == 1:
-        return values[:0]
-    return np.add.reduceat(values[members], starts[:-1])
 
 
 def vision_costs(table: LengthTable, samples: NDArray[np.int64], work: Work = TYPICAL_WORK) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ Importing this module never reaches torch: planning starts fast.
 """
 
 from lading.records.batches import Batch, Document, Encoded, LazyInputs, LazyPixels, Microbatch, Pack, held
-from lading.records.lengths import COLUMNS, Dropped, Length, LengthTable, Truncated, column_type
+from lading.records.lengths import COLUMNS, Dropped, Length, LengthTable, Truncated, UnreadKey, column_type
 from lading.records.media import AudioSize, Footprint, ImageSize, MediumSpan, PixelScale, Size, VideoSize
 from lading.records.plans import COSTS, TOO_LONG, TYPICAL_WORK, PackPlan, TooLong, Work
 from lading.records.samples import (
@@ -61,6 +61,7 @@ __all__ = [
     "TextPart",
     "TooLong",
     "Truncated",
+    "UnreadKey",
     "VideoSize",
     "Work",
     "column_type",

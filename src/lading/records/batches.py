@@ -174,6 +174,8 @@ class Batch:
     dropped: tuple[Dropped, ...] = ()
     fields: Mapping[str, Field] = field(default_factory=dict, repr=False)
     """The field table of its family: what the rows of each tensor count."""
+    outside: Mapping[str, Tensor] = field(default_factory=dict, repr=False)
+    """What there is for each token and no model takes: `loss_weights` [B, S], where they were asked for."""
 
     # A mapping in all but name: torch and Accelerate rebuild what calls itself a Mapping, and would lose the rows.
     def keys(self) -> KeysView[str]:
@@ -224,6 +226,22 @@ class Batch:
         """
         return int((self.tensor("shift_labels") != IGNORE_INDEX).sum())
 
+    @property
+    def loss_weights(self) -> Tensor:
+        """How much the loss of each label counts, [B, S], in the places of `shift_labels`."""
+        if "loss_weights" not in self.outside:
+            raise ConfigError(
+                found="a batch without loss weights",
+                wanted="Loader(loss_weights=True)",
+                consequence="nobody knows how much each label counts",
+            )
+        return self.outside["loss_weights"]
+
+    @property
+    def label_weight(self) -> float:
+        """The sum of the weights of all labels: what a weighted loss is a mean over, as `label_tokens` is of others."""
+        return float((self.loss_weights * (self.tensor("shift_labels") != IGNORE_INDEX)).sum())
+
     def to(self, target: str | device, *, non_blocking: bool = False, dtype: dtype | None = None) -> Batch:
         """The same batch on another device, where its pixels are scaled if they are bytes that wait for it: as float32,
         or as the `dtype` of the model, which spares a copy. Nothing else changes its type.
@@ -244,12 +262,15 @@ class Batch:
         return replace(self, inputs=read if len(read) == len(inputs) else LazyInputs(inputs))
 
     def _mapped(self, change: Callable[[Tensor], Tensor], lazily: Callable[[LazyPixels], LazyPixels]) -> Batch:
-        return self.with_inputs(
+        changed = self.with_inputs(
             {
                 name: lazily(value) if isinstance(value, LazyPixels) else _changed(value, change)
                 for name, value in held(self.inputs).items()
             }
         )
+        if not self.outside:
+            return changed
+        return replace(changed, outside={name: change(values) for name, values in self.outside.items()})
 
 
 def _is_bytes(value: Input | LazyPixels) -> bool:

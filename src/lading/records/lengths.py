@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +77,18 @@ class Truncated:
     cut: Cut
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UnreadKey:
+    """A key of a source's rows that nobody reads. Law: `count` rows have it, the first of them at `where`."""
+
+    source: str
+    key: str
+    kind: Literal["how_to_train", "harmless", "unread"]
+    """It says how to train and is ignored on purpose; it says nothing about training; nobody knows what it says."""
+    count: int
+    where: str
+
+
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class LengthTable:
     """The corpus in integers. Law: row i is sample i; a sample that cannot be counted has 0 tokens and a `Dropped`."""
@@ -97,6 +109,8 @@ class LengthTable:
     dropped: tuple[Dropped, ...] = ()
     truncated: tuple[Truncated, ...] = ()
     """Samples whose row is that of the part which is trained on."""
+    unread: tuple[UnreadKey, ...] = ()
+    """Keys that rows have and nobody reads."""
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -108,6 +122,7 @@ class LengthTable:
         sources: Sequence[str] = ("corpus",),
         source: NDArray[np.int32] | None = None,
         dropped: Sequence[Dropped] = (),
+        unread: Sequence[UnreadKey] = (),
         **columns: NDArray[Any],
     ) -> LengthTable:
         """A table of the given columns; those left out are zero and take no memory.
@@ -124,7 +139,9 @@ class LengthTable:
             for name in COLUMNS
         }
         first = np.broadcast_to(np.zeros((), np.int32), samples) if source is None else source
-        return cls(sources=tuple(sources), source=first, dropped=tuple(dropped), truncated=(), **every)
+        return cls(
+            sources=tuple(sources), source=first, dropped=tuple(dropped), truncated=(), unread=tuple(unread), **every
+        )
 
 
 def column_type(name: str) -> type[np.signedinteger[Any]]:

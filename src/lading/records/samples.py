@@ -72,6 +72,16 @@ class Message:
 
     role: Role
     parts: tuple[Part, ...]
+    thought: str = ""
+    """What the assistant thought before it spoke; the chat template writes it under the name that it reads."""
+    thought_weight: float = 1.0
+    """How much the loss of the thought counts, beside the turn's own weight; 0 is given, and not trained on."""
+    calls: tuple[Mapping[str, Any], ...] = ()
+    """The tools that the assistant calls, as the template reads them."""
+    names: tuple[tuple[str, str], ...] = ()
+    """What else the template is handed of a turn: the `tool_call_id` that a tool answers, a speaker's `name`."""
+    weight: float = 1.0
+    """How much the loss of what the assistant says counts; 0 is not trained on."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,6 +100,10 @@ class Conversation:
 
     key: SampleKey
     messages: tuple[Message, ...]
+    tools: tuple[Mapping[str, Any], ...] = ()
+    """Definitions of tools that the assistant may call, as the template reads them."""
+    unread: tuple[str, ...] = ()
+    """Keys of its row, its messages and their parts that nothing reads, by name (`conversation.keys`)."""
 
     @property
     def media(self) -> tuple[MediaPart, ...]:

@@ -27,9 +27,9 @@ from lading.report.media import Budget, medium_view, name_of, spread
 from lading.report.records import Gathered, MediumView, SampleView, TokensView, Turn
 
 if TYPE_CHECKING:
-    from lading.encode import TokenisedSample
+    from lading.encode.tokeniser import TokenisedSample
     from lading.family import ThreeWay
-    from lading.samples import Samples
+    from lading.samples.samples import Samples
 
 CHUNK = 32
 LIMIT = 200
@@ -76,7 +76,7 @@ def gather(
 
 
 def _views(samples: Samples, indices: Sequence[int], budget: Budget) -> Iterator[SampleView]:
-    from lading.encode import TokenisedSample
+    from lading.encode.tokeniser import TokenisedSample
 
     for index, tokenised in zip(indices, samples.tokenised(indices), strict=True):
         key = samples.corpus.key(index)

@@ -16,29 +16,31 @@ from itertools import chain
 from typing import Any
 
 from lading.conversation import Layout, Recognised, find_format, read_conversation, recognise
+from lading.conversation.keys import Reading
 from lading.conversation.prompt_completion import answers_in_prompt
 from lading.conversation.recognise import ROWS, speaks, unread_media
 from lading.errors import ConfigError, SkipSample
 from lading.media.opening import files_of, lies_below
-from lading.records import Row, SampleKey
+from lading.records import Conversation, Row, SampleKey
 from lading.sources import Corpus, SourceConfig
 from lading.sources.corpus import Source
 
 logger = logging.getLogger(__name__)
 
+AS_USUAL = Reading()
 ROUNDS = 10
 """How often as many rows again are looked at, while none tells the format."""
 
 
-def source_layouts(corpus: Corpus) -> tuple[Layout, ...]:
+def source_layouts(corpus: Corpus, reading: Reading = AS_USUAL) -> tuple[Layout, ...]:
     """The layout of every source, in their order. What was recognised is said through `logging`."""
-    layouts = tuple(source_layout(source) for source in corpus.sources)
+    layouts = tuple(source_layout(source, reading) for source in corpus.sources)
     for source, layout in zip(corpus.sources, layouts, strict=True):
         _refuse_wholly_outside(source, layout)
     return layouts
 
 
-def stated_layout(config: SourceConfig) -> Layout:
+def stated_layout(config: SourceConfig, reading: Reading = AS_USUAL) -> Layout:
     """What a source's configuration says of its rows."""
     return Layout(
         columns=config.columns,
@@ -47,17 +49,19 @@ def stated_layout(config: SourceConfig) -> Layout:
         opened_in=config.opened_in,
         media_roots=tuple(map(str, config.media_roots)),
         format=config.format,
+        reading=reading,
     )
 
 
-def source_layout(source: Source) -> Layout:
+def source_layout(source: Source, reading: Reading = AS_USUAL) -> Layout:
     """The layout of one source."""
     config = source.config
-    layout = stated_layout(config)
+    layout = stated_layout(config, reading)
     if layout.format is not None:
         own = find_format(layout.format, where=config.name)
         logger.info("%s: read as %s (%s), as was asked", config.name, own.name, own.title)
         _warn_of_unread(source, _readable(source, range(min(ROWS, len(source.file)))), layout)
+        _refuse_disobeyed(source, layout)
         return layout
     rows = _readable(source, range(min(ROWS, len(source.file)))) or _further(source, layout)
     if not rows:
@@ -73,7 +77,15 @@ def source_layout(source: Source) -> Layout:
     if found.format.name == "prompt_completion" and any(answers_in_prompt(row, chosen) for row in rows):
         logger.warning("%s: an assistant speaks in prompts; what it says there is trained on, too", config.name)
     _warn_of_unread(source, rows, chosen)
+    _refuse_disobeyed(source, chosen)
     return chosen
+
+
+def _refuse_disobeyed(source: Source, layout: Layout) -> None:
+    """Read some rows, so that one which says how to train, and is not obeyed, ends the run before it begins."""
+    for numbers in (range(min(ROWS, len(source.file))), *spread(len(source.file), rounds=1)):
+        for number in numbers:
+            _conversation(source, layout, number)
 
 
 def _further(source: Source, layout: Layout) -> list[Mapping[str, Any]]:
@@ -137,12 +149,17 @@ def _refuse_wholly_outside(source: Source, layout: Layout) -> None:
 
 def _media_files(source: Source, layout: Layout, number: int) -> list[str]:
     """The files that a row's media are; none where the row cannot be used."""
+    conversation = _conversation(source, layout, number)
+    return [path for part in conversation.media for path in files_of(part)] if conversation else []
+
+
+def _conversation(source: Source, layout: Layout, number: int) -> Conversation | None:
+    """What a row says; nothing where it cannot be used."""
     key = SampleKey(index=number, source=source.config.name, where=source.file.where(number))
     try:
-        conversation = read_conversation(Row(key=key, value=source.file.read(number)), layout)
+        return read_conversation(Row(key=key, value=source.file.read(number)), layout)
     except SkipSample:
-        return []
-    return [path for part in conversation.media for path in files_of(part)]
+        return None
 
 
 def _warn_of_unread(source: Source, rows: list[Mapping[str, Any]], layout: Layout) -> None:

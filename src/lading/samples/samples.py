@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import partial
 from operator import attrgetter
@@ -13,9 +13,10 @@ import numpy as np
 
 from lading.cache import Cache
 from lading.conversation import Layout, cuts, read_conversation, shorten
-from lading.encode import Encoder, TokenisedSample
+from lading.conversation.keys import Reading
+from lading.encode.encoder import Encoder
 from lading.encode.processor_facts import ProcessorFacts
-from lading.encode.tokeniser import Sized
+from lading.encode.tokeniser import Sized, TokenisedSample
 from lading.errors import ConfigError, ExactnessError, Reason, SkipSample
 from lading.progress import task
 from lading.records import (
@@ -46,10 +47,12 @@ class Samples:
     """Samples of which only a part is used, because they are too long (`samples.truncation`)."""
     layouts: tuple[Layout, ...] = ()
     """How the rows of each source are read; found out here, once, and carried along to workers."""
+    reading: Reading = field(default_factory=Reading)
+    """What is done with what rows say about training."""
 
     def __post_init__(self) -> None:
         if not self.layouts:
-            object.__setattr__(self, "layouts", source_layouts(self.corpus))
+            object.__setattr__(self, "layouts", source_layouts(self.corpus, self.reading))
 
     def __len__(self) -> int:
         return len(self.corpus)
@@ -72,9 +75,18 @@ class Samples:
         """Tokens and labels of many samples, without pixels; what cannot be used says why."""
         return self.policy.attempt_each(self._keys(indices), self._sized, self.encoder.tokenise)
 
-    def measure(self, indices: Sequence[int]) -> list[Length | Dropped]:
-        """What many samples cost."""
-        return self.policy.attempt_each(self._keys(indices), self._sized, self.encoder.measure)
+    def measure(
+        self, indices: Sequence[int], note: Callable[[Conversation], None] | None = None
+    ) -> list[Length | Dropped]:
+        """What many samples cost; `note` is shown every conversation that could be read."""
+
+        def sized(key: SampleKey) -> Sized:
+            conversation = self.read(key)
+            if note is not None:
+                note(conversation)
+            return self.encoder.sized(conversation)
+
+        return self.policy.attempt_each(self._keys(indices), sized, self.encoder.measure)
 
     def encode(self, index: int, counted: int | None = None) -> Encoded | Dropped:
         """Sample `index` as tensors, pixels included. A length other than the counted one is an error of ours."""

@@ -28,7 +28,7 @@ from lading.media.pixels import clip_frames, of_kind, sampling_rate
 from lading.media.probe import metadata
 from lading.media.video import HEARD
 from lading.records import Conversation, Footprint, MediaPart, Message, TextPart
-from lading.samples import Samples
+from lading.samples.samples import Samples
 
 TYPES = ("mm_token_type_ids", "token_type_ids")
 TEMPORAL_PATCH = 2
@@ -86,12 +86,20 @@ def chat_template(facts: ProcessorFacts) -> str:
     return str(facts.processor.chat_template or facts.processor.tokenizer.chat_template)
 
 
-def rendered(facts: ProcessorFacts, messages: tuple[Message, ...], *, prompt: bool = False) -> str:
+def rendered(
+    facts: ProcessorFacts,
+    messages: tuple[Message, ...],
+    tools: Sequence[Mapping[str, Any]] = (),
+    *,
+    prompt: bool = False,
+) -> str:
     """What the processor's own chat template makes of messages; with `prompt`, up to where the next answer begins."""
     return str(
         facts.processor.apply_chat_template(
             messages_for_template(messages, system_as_text=facts.family.system_as_text),
             chat_template=chat_template(facts),
+            tools=list(tools) or None,
+            **facts.template_options,
             add_generation_prompt=prompt,
             tokenize=False,
         )
@@ -118,14 +126,20 @@ def _without_clips(facts: ProcessorFacts, conversation: Conversation) -> dict[st
         if part["type"] == "audio":
             part["audio"] = audio.decode(next(media), sampling_rate(facts.processor))
     made = facts.processor.apply_chat_template(
-        messages, tokenize=True, return_dict=True, return_tensors="pt", chat_template=chat_template(facts)
+        messages,
+        tools=list(conversation.tools) or None,
+        **facts.template_options,
+        tokenize=True,
+        return_dict=True,
+        return_tensors="pt",
+        chat_template=chat_template(facts),
     )
     return dict(made)
 
 
 def _with_clips(facts: ProcessorFacts, conversation: Conversation, footprints: list[Footprint]) -> dict[str, Tensor]:
     processor, parts = facts.processor, conversation.media
-    text, first = rendered(facts, conversation.messages), processor.tokenizer.bos_token
+    text, first = rendered(facts, conversation.messages, conversation.tools), processor.tokenizer.bos_token
     clips = of_kind("video", parts, footprints)
     pictures = [image.decode(part) for part in parts if part.kind == "image"]
     heard = any(footprint.sound is not None for _, footprint in clips)
@@ -202,12 +216,14 @@ def _answers(facts: ProcessorFacts, conversation: Conversation, text: str) -> It
     """Characters of every answer, its closing marker included."""
     closing = facts.family.turns.closing
     for place, message in enumerate(conversation.messages):
-        if message.role != "assistant":
+        if message.role != "assistant" or not message.weight:
             continue
+        if message.thought or message.calls:
+            raise _not_compared(conversation, "an answer with reasoning or tool calls")
         if any(isinstance(part, MediaPart) for part in message.parts):
             raise _not_compared(conversation, "an answer that shows a medium")
         earlier, probe = conversation.messages[:place], replace(message, parts=(TextPart(text=PROBE),))
-        changed = rendered(facts, (*earlier, probe, *conversation.messages[place + 1 :]))
+        changed = rendered(facts, (*earlier, probe, *conversation.messages[place + 1 :]), conversation.tools)
         before, found, behind = changed.partition(PROBE)
         if not (found and text.startswith(before) and text.endswith(behind)):
             raise _not_compared(conversation, "a chat template that writes more than the answer when an answer changes")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lading.encode import Encoder
+from lading.conversation.keys import Reading
+from lading.encode.encoder import Encoder
+from lading.encode.processor_facts import load_processor, read_processor
+from lading.encode.template import NO_OPTIONS
 from lading.errors import ConfigError, CorpusError, ExactnessError, Reason
 from lading.family import Attention
 from lading.fields import IGNORE_INDEX
-from lading.loader import Loader, Samples, load_processor, read_processor
+from lading.loader.loader import Loader
 from lading.progress import Advance, task
 from lading.records import Batch, Dropped
+from lading.samples import Samples
 from lading.sources import Corpus, open_corpus
 from lading.verify.alone import Alone, alone
 from lading.verify.compare import (
@@ -55,6 +59,8 @@ def verify(
     family: str | None = None,
     tolerance: float | None = None,
     through: Through = lambda batches: batches,
+    reading: Reading | None = None,
+    template_options: Mapping[str, Any] = NO_OPTIONS,
     progress: Advance | None = None,
 ) -> Verification:
     """Whether the documents of a corpus are in their packs what they are alone.
@@ -67,36 +73,29 @@ def verify(
     """
     started = time.monotonic()
     opened = corpus if isinstance(corpus, Corpus) else open_corpus(corpus)
-    facts = read_processor(load_processor(processor), family)
+    facts = read_processor(load_processor(processor), family, template_options=template_options)
     chosen = part_of(opened, spread(opened, limit))
-    samples = Samples(corpus=chosen, encoder=Encoder(facts=facts))
+    reading = reading or Reading()
+    samples = Samples(corpus=chosen, encoder=Encoder(facts=facts), reading=reading)
     loaded = load_model(model, facts)
     comparison = _Comparison(
         model=loaded,
         tolerance=TOLERANCE[model == SMALL] if tolerance is None else tolerance,
         fixed=torch.tensor(sorted(facts.processor.tokenizer.get_added_vocab().values())),
     )
+    own = {field.name: getattr(reading, field.name) for field in fields(reading)}
+    options: dict[str, Any] = {"pack_size": pack_size, "attention": attention, "family": family, **own}
+    options |= {"model_config": loaded.config, "template_options": template_options}
     with task("comparing", len(chosen), progress=progress) as advance:
         for refusal, indices in _by_refusal(samples, loaded, comparison.dropped).items():
             try:
-                loader = Loader(
-                    part_of(chosen, indices),
-                    facts.processor,
-                    family=family,
-                    model_config=loaded.config,
-                    pack_size=pack_size,
-                    attention=attention,
-                    rank=0,
-                    world_size=1,
-                )
+                loader = Loader(part_of(chosen, indices), facts.processor, rank=0, world_size=1, **options)
             except CorpusError:
                 # All of these can be counted, so what keeps them out of every pack is their length.
                 comparison.dropped[Reason.TOO_LONG.value] += len(indices)
                 continue
             comparison.read(loader, refusal, through, advance)
-    if sum(comparison.dropped.values()) == len(chosen):
-        reasons = ", ".join(f"{reason} {count}" for reason, count in comparison.dropped.items())
-        raise CorpusError(found=f"nothing to train on among {len(chosen)} samples ({reasons})", wanted="at least one")
+    _refuse_nothing(comparison.dropped, len(chosen))
     return Verification(
         samples=len(chosen),
         documents=comparison.documents,
@@ -113,6 +112,12 @@ def verify(
         attention=attention,
         seconds=time.monotonic() - started,
     )
+
+
+def _refuse_nothing(dropped: Mapping[str, int], samples: int) -> None:
+    if sum(dropped.values()) == samples:
+        reasons = ", ".join(f"{reason} {count}" for reason, count in dropped.items())
+        raise CorpusError(found=f"nothing to train on among {samples} samples ({reasons})", wanted="at least one")
 
 
 def spread(corpus: Corpus, limit: int) -> list[int]:

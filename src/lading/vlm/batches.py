@@ -10,8 +10,9 @@ from typing import Any
 
 import torch
 
-from lading.encode import Encoder, TokenisedSample
+from lading.encode.encoder import Encoder
 from lading.encode.processor_facts import read_processor
+from lading.encode.tokeniser import TokenisedSample
 from lading.errors import ConfigError, Reason, SkipSample
 from lading.families import find, for_processor
 from lading.fields import IGNORE_INDEX, Field

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lading.conversation import Layout, presets
-from lading.encode import Encoder
+from lading.encode.encoder import Encoder
 from lading.encode.processor_facts import read_processor
 from lading.errors import ConfigError, Reason, SkipSample, UnknownName
 from lading.ledger import Ledger

@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.conversation import Layout, read_conversation
+from lading.conversation.keys import Reading, given
 from lading.conversation.layout import ROLES, given_at_all
-from lading.conversation.parts import pieces
-from lading.conversation.turns import refuse_half_characters, refuse_leftovers, refuse_tools, validate
-from lading.errors import Reason, SkipSample
+from lading.conversation.parts import pieces, without_thoughts
+from lading.conversation.turns import listed_objects, refuse_half_characters, refuse_leftovers, validate, with_extras
+from lading.errors import ConfigError, Reason, SkipSample
 from lading.fields import MEDIA_KINDS, MediaKind
 from lading.ledger import Ledger
 from lading.media.opening import refuse_outside
@@ -47,10 +48,21 @@ def to_example(conversation: Conversation) -> Example:
     """
     return {
         CONVERSATION: [
-            {"role": message.role, "content": [_exported(part) for part in message.parts]}
+            {"role": message.role, "content": [_exported(part) for part in message.parts], **_extras(message)}
             for message in conversation.messages
-        ]
+        ],
+        **({"tools": list(conversation.tools)} if conversation.tools else {}),
     }
+
+
+def _extras(message: Message) -> dict[str, Any]:
+    """What a message says besides its role and content, under the names by which it is read again."""
+    own = {"reasoning_content": message.thought, "tool_calls": list(message.calls), **dict(message.names)}
+    return {**{name: value for name, value in own.items() if value}, **_weights(message)}
+
+
+def _weights(message: Message) -> dict[str, float]:
+    return {} if message.weight == 1 else {"weight": message.weight}
 
 
 def _exported(part: Part) -> dict[str, Any]:
@@ -96,9 +108,10 @@ def read_turns(example: Any, key: SampleKey) -> Conversation:
             wanted=f"a list of turns under {CONVERSATION!r}",
             where=key.where,
         )
-    refuse_tools(example, turns, key.where)
     waiting = {kind: iter(_beside(example, kind)) for kind in MEDIA_KINDS}
-    conversation = Conversation(key=key, messages=tuple(_message(turn, waiting, key.where) for turn in turns))
+    messages = tuple(_message(turn, waiting, key.where) for turn in turns)
+    tools = listed_objects(example.get("tools"), "tools", key.where)
+    conversation = Conversation(key=key, messages=messages, tools=tools)
     shown = [part.kind for part in conversation.media]
     for kind, rest in waiting.items():
         # One under the singular (`audio`) may be a decoded copy of what stands in the conversation, if any does.
@@ -122,21 +135,35 @@ def _beside(example: Mapping[str, Any], kind: MediaKind) -> list[Any]:
 
 
 def _message(turn: object, waiting: Mapping[MediaKind, Iterator[Any]], where: str) -> Message:
-    if not isinstance(turn, Mapping) or "content" not in turn:
+    if not isinstance(turn, Mapping) or not {"content", "tool_calls"} & set(turn):
         found, wanted = f"a turn as a {type(turn).__name__} without content", '{"role": …, "content": …}'
         raise SkipSample(Reason.BAD_ROW, found=found, wanted=wanted, where=where)
-    content, role = turn["content"], turn.get("role")
+    role, called = turn.get("role"), given(turn.get("tool_calls"))
+    content = "" if called and turn.get("content") is None else turn.get("content")
     if not isinstance(content, (str, list, tuple)):
         found, wanted = f"content as a {type(content).__name__}", "text, or a list of parts"
         raise SkipSample(Reason.BAD_ROW, found=found, wanted=wanted, where=where)
-    given = [content] if isinstance(content, str) else content
+    listed, thoughts = (
+        ([content] if content else [], []) if isinstance(content, str) else without_thoughts(content, where)
+    )
     parts = tuple(
-        _part(piece, source, waiting, where) for piece, source in zip(pieces(given, where), given, strict=True)
+        _part(piece, source, waiting, where) for piece, source in zip(pieces(listed, where), listed, strict=True)
     )
     if role not in ROLES:
         wanted = f"one of {', '.join(sorted(ROLES))}"
         raise SkipSample(Reason.UNKNOWN_ROLE, found=f"role {role!r}", wanted=wanted, where=where)
-    return Message(role=ROLES[str(role)], parts=parts)
+    message = Message(role=ROLES[str(role)], parts=parts)
+    if len(turn) <= 2 and not thoughts:
+        return message
+    message = with_extras(message, turn, thoughts, Reading(), where)
+    if message.weight not in (0, 1):
+        raise ConfigError(
+            found=f"a loss weight of {message.weight:g}",
+            wanted="0 or 1 here, or lading.Loader(loss_weights=True)",
+            consequence="the answer would count as much as every other",
+            where=where,
+        )
+    return message
 
 
 def _part(piece: str | Part, source: Any, waiting: Mapping[MediaKind, Iterator[Any]], where: str) -> Part:

@@ -20,14 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 from torch.utils.data import Subset
 
-from lading.encode import Encoder, TokenisedSample
-from lading.encode.tokeniser import Sized
+from lading.encode.encoder import Encoder
+from lading.encode.tokeniser import Sized, TokenisedSample
 from lading.errors import ConfigError
 from lading.ledger import too_long
-from lading.plan.costs import pack_sums
 from lading.plan.knapsack.first_fit import first_fit
 from lading.records import Conversation, Dropped, Encoded, SampleKey
-from lading.samples import Samples, SkipPolicy
+from lading.samples.samples import Samples
+from lading.samples.skip import SkipPolicy
 from lading.vlm.datasets import PreTokenizedDatasetWrapper
 from lading.vlm.replacement import Replacing, key_of
 
@@ -253,3 +253,14 @@ def block_order(packs: int, *, world_size: int, seed: int, epoch: int) -> NDArra
     blocks = random.permutation(np.arange(full, dtype=np.int64).reshape(-1, world_size), axis=0)
     blocks = random.permuted(blocks, axis=1)
     return np.concatenate([blocks.reshape(-1), random.permutation(np.arange(full, packs, dtype=np.int64))])
+
+
+def pack_sums(values: NDArray[np.int64], members: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sum a per-sample value over each pack.
+
+    >>> pack_sums(np.array([1, 2, 3]), np.array([2, 0, 1]), np.array([0, 1, 3])).tolist()
+    [3, 3]
+    """
+    if len(starts) == 1:
+        return values[:0]
+    return np.add.reduceat(values[members], starts[:-1])
