@@ -53,7 +53,7 @@ def _elsewhere(samples: Samples, entry: Dropped) -> str:
         # Paths of a meta file are seen from the working directory, unless it names a media folder.
         places = [base / place for base in (folder, beside) for place in ("", *USUAL_FOLDERS)]
         for found in (place / name for place in places for name in (inside, Path(path.name))):
-            if found.is_file():
+            if os.path.isfile(found):  # a name that no file can have is none, and no error
                 parent = os.path.normpath(str(found).removesuffix(str(inside)).removesuffix(path.name))
                 return f"{path} is not there, but {found} is: media_dir={parent!r} (--media-dir {parent})?"
     return ""
