@@ -142,15 +142,15 @@ def test_a_source_that_is_lost_as_a_whole_is_no_success(tmp_path: Path) -> None:
 
 def test_what_rows_say_about_training_is_asked_for_by_options(tmp_path: Path) -> None:
     asked, said = {"role": "user", "content": "Who?"}, {"role": "assistant", "content": "Ada."}
-    rows = [{"messages": [asked, said, asked, {**said, "weight": 0}], "mood": "glad", "fps": 2}] * 3
+    rows = [{"messages": [asked, said, asked, {**said, "weight": 0}], "mood": "glad", "nframes": 2}] * 3
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     own = ("count", tmp_path / "rows.jsonl", "--processor", "toy:qwen2_5_vl", "--json")
     refused = lading(*own)
     assert refused.returncode == 2
-    assert "ignore_keys=['fps'] (--ignore-key fps)" in " ".join(refused.stderr.split())
-    every = json.loads(lading(*own, "--ignore-key", "fps").stdout)
+    assert "ignore_keys=['nframes'] (--ignore-key nframes)" in " ".join(refused.stderr.split())
+    every = json.loads(lading(*own, "--ignore-key", "nframes").stdout)
     assert {(key["key"], key["kind"], key["count"]) for key in every["sources"]["rows"]["unread"]} == {
-        ("fps", "how_to_train", 3),
+        ("nframes", "how_to_train", 3),
         ("mood", "unread", 3),
     }
-    assert lading(*own, "--ignore-key", "fps", "--train-on", "last").returncode == 1, "the last answer weighs nothing"
+    assert lading(*own, "--ignore-key", "nframes", "--train-on", "last").returncode == 1, "the last answer weighs nothing"

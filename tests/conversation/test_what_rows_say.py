@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lading.conversation import Layout, read_conversation
-from lading.conversation.keys import HARMLESS, HOW_TO_TRAIN, Reading, kind_of
+from lading.conversation.keys import HARMLESS, OF_A_MESSAGE, OF_A_PART, OF_A_ROW, Reading, kind_of
 from lading.errors import ConfigError, SkipSample
 from lading.records import Conversation, MediaPart, Row, SampleKey, TextPart
 
@@ -156,6 +156,7 @@ def test_marks_in_an_answer_are_words_where_the_users_pair_off() -> None:
         ({"messages": [ASKED, SAID], "conversations": [ASKED]}, ("conversations",)),
         ({"messages": [{"role": "user", "content": [{"type": "text", "text": "Hi", "x": 1}]}, SAID]}, ("content[].x",)),
         ({"instruction": "Who?", "input": "", "output": "Ada.", "history": [], "score": 3}, ("score",)),
+        ({"messages": [ASKED, SAID], "label": 3}, ("label (a class)",)),
     ],
 )
 def test_keys_that_nobody_reads_are_listed(value: dict[str, Any], unread: tuple[str, ...]) -> None:
@@ -185,5 +186,82 @@ def test_boxes_are_refused() -> None:
 
 
 def test_no_key_is_both_harmless_and_not() -> None:
-    assert not HARMLESS & set(HOW_TO_TRAIN)
-    assert [kind_of(key) for key in ("id", "messages[].loss", "mood")] == ["harmless", "how_to_train", "unread"]
+    assert not HARMLESS & {*OF_A_ROW, *OF_A_MESSAGE, *OF_A_PART}
+    assert [kind_of(key) for key in ("id", "messages[].loss", "mood", "fps", "content[].fps")] == [
+        *("harmless", "how_to_train", "unread", "unread", "how_to_train")
+    ]
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"fps": 29.97},
+        {"bbox": [1, 2, 3, 4], "ref": "a page"},
+        {"loss": 1.23, "train": True, "reasoning": "why it is here", "thinking": True},
+        {"objects": {"ref": [], "bbox": []}},
+        {"weight": 1},
+        {"label": True},
+        {"label": 3},
+    ],
+)
+def test_plain_facts_about_a_row_are_no_reason_to_refuse_it(extra: dict[str, Any]) -> None:
+    assert weights(read({"messages": [ASKED, SAID], **extra})) == [1]
+
+
+def test_answers_that_are_labelled_as_bad_are_not_trained_on_as_good_ones() -> None:
+    for name in ("label", "kto_tag"):
+        with pytest.raises(ConfigError, match=f"found '{name}'"):
+            read({"prompt": "Who?", "completion": "Ada.", name: False})
+
+
+def test_a_weight_that_is_ignored_on_purpose_is() -> None:
+    value = {"messages": [ASKED, {**SAID, "loss": False}], "loss_weight": 0.5}
+    assert weights(read(value, ignore_keys=("loss", "loss_weight"))) == [1]
+
+
+def test_a_weight_of_one_beside_a_user_says_nothing() -> None:
+    assert read({"messages": [{**ASKED, "weight": 1}, {**SAID, "weight": 1}]}).unread == ()
+
+
+def test_a_number_too_large_for_a_weight_is_named() -> None:
+    with pytest.raises(SkipSample, match="wanted one number from 0 up"):
+        read({"messages": [ASKED, {**SAID, "weight": 10**400}]})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"prompt": "Who?", "chosen": [ASKED, SAID], "rejected": [ASKED, SAID]},
+        {"prompt": [ASKED], "chosen": [ASKED, SAID], "rejected": [ASKED, SAID]},
+        {"messages": [ASKED, SAID], "chosen": [ASKED, SAID], "rejected": [ASKED, SAID]},
+        {"messages": [ASKED, SAID], "chosen": "Ada.", "rejected": "Bob."},
+    ],
+)
+def test_the_question_of_a_preference_comes_once(value: dict[str, Any]) -> None:
+    said = read(value, "preference", preference="chosen")
+    assert [message.role for message in said.messages] == ["user", "assistant"]
+
+
+@pytest.mark.parametrize("extra", [{}, {"prompt": None}, {"instruction": "Who?"}])
+def test_a_chosen_answer_without_its_question_is_named(extra: dict[str, Any]) -> None:
+    with pytest.raises(SkipSample, match="found a chosen answer without its question"):
+        read({"chosen": "Ada.", "rejected": "Bob.", **extra}, "preference", preference="chosen")
+
+
+@pytest.mark.parametrize(
+    ("part", "unread"),
+    [
+        ({"type": "text", "text": "x", "image": "a.png"}, ("content[].image",)),
+        ({"type": "image", "image": "a.png", "text": "a cat"}, ("content[].text",)),
+        ({"type": "image", "image": "a.png", "path": "b.png"}, ("content[].path",)),
+        ({"type": "image_url", "image_url": {"url": "a.png", "detail": "low"}}, ("content[].detail",)),
+    ],
+)
+def test_what_a_part_says_besides_its_own_is_listed(part: dict[str, Any], unread: tuple[str, ...]) -> None:
+    assert read({"messages": [{"role": "user", "content": [part]}, SAID]}).unread == unread
+
+
+def test_a_limit_inside_an_url_is_refused() -> None:
+    part = {"type": "image_url", "image_url": {"url": "a.png", "max_pixels": 5}}
+    with pytest.raises(ConfigError, match=r"'content\[\]\.max_pixels'"):
+        read({"messages": [{"role": "user", "content": [part]}, SAID]})

@@ -1,4 +1,4 @@
-"""What the page of limits says is ignored is ignored, and what it says is refused is refused.
+"""What the page of limits says is refused is refused.
 
 Whoever teaches lading one of these changes the page with it.
 """
@@ -13,7 +13,6 @@ import pytest
 from PIL import Image
 
 import lading
-from tests.support.shared import ROOT
 
 TOY = "toy:qwen2_5_vl"
 QUESTION = {"role": "user", "content": "Who is this?"}
@@ -39,23 +38,6 @@ def batch_of(folder: Path, row: Mapping[str, Any]) -> lading.Batch:
     (folder / "rows.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
     loader = lading.Loader(folder / "rows.jsonl", TOY, pack_size=512, cache=False)
     return next(iter(loader))
-
-
-@pytest.mark.parametrize(
-    ("row", "plain"),
-    [({"prompt": "Who?", "completion": "Ada.", "label": False}, {"prompt": "Who?", "completion": "Ada."})],
-    ids=["label"],
-)  # fmt: skip
-def test_it_is_ignored(folder: Path, row: dict[str, Any], plain: dict[str, Any]) -> None:
-    asked, usual = batch_of(folder, row), batch_of(folder, plain)
-    assert set(asked) == set(usual)
-    for name in ("input_ids", "shift_labels", "position_ids"):
-        assert asked.tensor(name).equal(usual.tensor(name)), name
-    if "pixel_values" in usual:
-        assert asked.tensor("pixel_values").equal(usual.tensor("pixel_values"))
-    assert usual.label_tokens > 0
-    for name in set(row) - set(plain):
-        assert f"`{name}`" in (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("address", ["s3://bucket/a", "gs://bucket/a", "hf://datasets/a/b/a", "https://a.b/a"])
@@ -91,8 +73,9 @@ def test_a_row_is_refused_by_name(folder: Path, row: dict[str, Any], said: str) 
         {"messages": [QUESTION, {**ANSWER, "reasoning_content": "Hm."}]},
         {"question": "Who?", "answer": "Ada.", "rejected": "Bob."},
         {"prompt": "Who?", "chosen": "Ada.", "rejected": "Bob."},
+        {"prompt": "Who?", "completion": "Ada.", "label": False},
     ],
-    ids=["row", "medium", "part", "row_weight", "reasoning_content", "rejected", "preference"],
+    ids=["row", "medium", "part", "row_weight", "reasoning_content", "rejected", "preference", "label"],
 )
 def test_what_says_how_to_train_and_is_not_obeyed_ends_the_run(folder: Path, row: dict[str, Any]) -> None:
     with pytest.raises(lading.ConfigError):

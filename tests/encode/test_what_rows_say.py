@@ -120,3 +120,23 @@ def test_a_thought_that_the_template_itself_writes_is_never_trained_on() -> None
     assert "think>" not in trained(thinking, made)
     own = {"messages": [ASKED, {**SAID, "content": "<think></think>Four."}]}
     assert "think>" in trained(facts, encoded(facts, own)), "an author's own words are"
+
+
+@pytest.mark.parametrize("how", ["train", "given"])
+def test_a_thought_that_the_template_leaves_out_is_said_and_its_empty_place_is_not_trained_on(
+    how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    facts = shared("kimi_k25")  # without preserve_thinking
+    answer = {**SAID, "content": "It is four.", "reasoning": "Two and two."}
+    made = encoded(facts, {"messages": [ASKED, answer]}, reasoning=how)
+    assert trained(facts, made).startswith("It is four.")
+    assert "the chat template leaves out what was thought" in caplog.text
+    again = encoded(facts, {"messages": [ASKED, {**answer, "content": "Four. It is four.", "reasoning": "Four."}]})
+    assert trained(facts, again).startswith("Four. It is four.")
+
+
+def test_options_that_are_not_the_templates_own_are_refused() -> None:
+    processor = load_processor("toy:qwen2_5_vl")
+    for name in ("messages", "add_generation_prompt", "colour"):
+        with pytest.raises(ConfigError, match=f"found template_options {name}"):
+            read_processor(processor, template_options={name: True})

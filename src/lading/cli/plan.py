@@ -100,7 +100,10 @@ def plan(
     if ledger is not None:
         accounts.save(ledger)
     _show(samples, stats, accounts, as_json=as_json)
-    lost = lost_sources(samples, table)
+    _fail_where_lost(lost_sources(samples, table), stats)
+
+
+def _fail_where_lost(lost: list[str], stats: PlanStats) -> None:
     print_lost_sources(lost)
     if not stats.packs:
         print_nothing_to_train_on()

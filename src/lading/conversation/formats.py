@@ -7,11 +7,12 @@ some of the rows. Each of the others has columns of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from lading.conversation import alpaca, cauldron, preference, presets, prompt_completion, question_answer, varieties
+from lading.conversation.extras import as_weight
 from lading.conversation.keys import REJECTED_KEYS, Reading, given, refuse_disobeyed, unread_keys
 from lading.conversation.layout import MEDIA_COLUMNS, MESSAGE_COLUMNS, Layout
 from lading.conversation.turns import read_turns
@@ -151,7 +152,7 @@ def read_conversation(row: Row, layout: Layout) -> Conversation:
         read = layout.read_columns[name] = _read_columns(chosen, layout)
     unread = conversation.unread
     if not keys <= read:
-        unread = (*unread_keys(row.value, read), *unread)
+        unread = (*_unread_columns(row.value, read), *unread)
     if len(MESSAGES_SET & keys) > 1 and name in VARIETIES and "messages" not in layout.columns:
         # Of columns that could be the messages, the first one is.
         unread += tuple([own for own in MESSAGE_COLUMNS if given(row.value.get(own))][1:])
@@ -159,6 +160,15 @@ def read_conversation(row: Row, layout: Layout) -> Conversation:
         refuse_disobeyed(unread, layout.reading, row.key.where)
         conversation = replace(conversation, unread=unread)
     return _weighted(conversation, row, layout.reading)
+
+
+def _unread_columns(row: Mapping[str, Any], read: frozenset[str]) -> Iterator[str]:
+    """The columns that nobody reads, less those which by their value ask for nothing that is not done."""
+    for key in unread_keys(row, read):
+        value = row[key]
+        if (key == "weight" and value in (1, True)) or (key in ("label", "kto_tag") and value is True):
+            continue
+        yield f"{key} (a class)" if key == "label" and not isinstance(value, bool) else key
 
 
 def _read_columns(chosen: Format, layout: Layout) -> frozenset[str]:
@@ -176,7 +186,8 @@ def _weighted(conversation: Conversation, row: Row, reading: Reading) -> Convers
     as_usual = reading.train_on == "all" and not reading.row_weight and "loss_weight" not in value
     if as_usual and all(own.weight == 1.0 for own in messages):
         return conversation
-    asked = [name for name in ("loss_weight", *(("weight",) if reading.row_weight else ())) if given(value.get(name))]
+    names = ("loss_weight", *(("weight",) if reading.row_weight else ()))
+    asked = [name for name in names if given(value.get(name)) and name not in reading.ignore_keys]
     whole = _row_weight(value[asked[0]], asked[0], row.key.where) if asked else 1.0
     if whole != 1:
         messages = tuple(replace(own, weight=own.weight * whole) for own in messages)
@@ -195,8 +206,8 @@ def _weighted(conversation: Conversation, row: Row, reading: Reading) -> Convers
 
 
 def _row_weight(value: Any, name: str, where: str) -> float:
-    if isinstance(value, (int, float)) and 0 <= value < float("inf"):
-        return float(value)
+    if (number := as_weight(value)) is not None:
+        return number
     raise SkipSample(
         Reason.BAD_ROW,
         found=f"{name} {value!r}",

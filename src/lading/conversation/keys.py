@@ -1,6 +1,6 @@
 """Keys of a row, its messages and their parts: which are read, and what is said of those that nobody reads.
 
-A key that says how to train (`HOW_TO_TRAIN`) and is not obeyed ends the run, by name, unless it is ignored on purpose
+A key that says how to train (`obeyed_by`) and is not obeyed ends the run, by name, unless it is ignored on purpose
 (`ignore_keys`). One of `HARMLESS` is listed; every other is reported, once for each source.
 
     {"id": 7, "weight": 0.1, "messages": [{"role": "assistant", "content": "Ada.", "mood": "glad"}]}
@@ -55,17 +55,23 @@ LIMIT_KEYS = (
 """Limits of a picture or a clip, as Qwen's own tools write them."""
 REJECTED_KEYS = ("rejected", "rejected_response", "rejected_messages", "rejected_images")
 
-HOW_TO_TRAIN: Mapping[str, str] = {
+_ANSWERS = "weights of what an assistant says; nobody else is trained on"
+_LIMITS = "limits set where the processor is loaded (its size, fps …)"
+OF_A_ROW: Mapping[str, str] = {
     "weight": "row_weight=True (--row-weight), where it is how much the row's loss counts",
-    **dict.fromkeys(("objects", "ref", "bbox"), "boxes written into the text by your own code"),
+    "objects": "boxes written into the text by your own code",
     **dict.fromkeys(REJECTED_KEYS, 'preference="chosen" (--preference chosen), which trains on the chosen answer'),
-    **dict.fromkeys(REASONING_KEYS, "reasoning beside what an assistant says"),
-    **dict.fromkeys(WEIGHT_KEYS[1:], "weights of what an assistant says"),
-    **dict.fromkeys(LIMIT_KEYS, "limits set where the processor is loaded (its size, fps …)"),
-    **dict.fromkeys(("tools", "tool_calls"), "tools beside messages"),
-    "chat_template_kwargs": "a chat template that needs none",
+    **dict.fromkeys([name for name in LIMIT_KEYS if name != "fps"], _LIMITS),
+    "chat_template_kwargs": "template_options= (--template-option), for all rows",
+    **dict.fromkeys(("label", "kto_tag"), "rows without answers that are labelled as bad"),
 }
-"""Keys that say how to train, and how they are obeyed."""
+"""Keys of rows that say how to train and are not obeyed, and what would do it. (`label` and `kto_tag` where they are
+true or false.)"""
+OF_A_MESSAGE: Mapping[str, str] = {
+    **dict.fromkeys((*WEIGHT_KEYS, "train_detail", "training_detail", "train_on_turn"), _ANSWERS),
+    **dict.fromkeys((*REASONING_KEYS, "tool_calls", "function_call"), "it in a message of the assistant"),
+}
+OF_A_PART: Mapping[str, str] = dict.fromkeys(LIMIT_KEYS, _LIMITS)
 HARMLESS = frozenset(
     {
         *("id", "ids", "_id", "idx", "index", "uid", "uuid", "key", "hash", "md5", "sha256", "sample_id", "image_id"),
@@ -81,29 +87,40 @@ HARMLESS = frozenset(
 
 
 def plain_name(key: str) -> str:
-    """A key without its place: `weight` of `messages[].weight (user)`.
+    """A key without its place.
 
-    >>> plain_name("messages[].weight (user)"), plain_name("id")
+    >>> plain_name("messages[].weight"), plain_name("id")
     ('weight', 'id')
     """
-    return key.partition(" ")[0].rpartition(".")[2]
+    return key.rpartition(".")[2]
+
+
+def obeyed_by(key: str) -> str | None:
+    """What would obey a key that says how to train; `None` for one that does not.
+
+    >>> obeyed_by("messages[].fps"), obeyed_by("fps"), obeyed_by("content[].fps")
+    (None, None, 'limits set where the processor is loaded (its size, fps …)')
+    """
+    place, _, name = key.rpartition(".")
+    return (OF_A_ROW if not place else OF_A_MESSAGE if place == "messages[]" else OF_A_PART).get(name)
 
 
 def kind_of(key: str) -> Literal["how_to_train", "harmless", "unread"]:
     """What is said of a key that nobody reads."""
-    name = plain_name(key)
-    if name in HOW_TO_TRAIN:
+    if obeyed_by(key) is not None:
         return "how_to_train"
-    return "harmless" if name in HARMLESS else "unread"
+    return "harmless" if plain_name(key) in HARMLESS else "unread"
 
 
 def given(value: Any) -> bool:
     """Whether a key says something: not null, and not an empty text, list or object. (Tables fill gaps with these.)
 
-    >>> given(0), given(False), given(None), given([]), given("")
-    (True, True, False, False, False)
+    >>> given(0), given(False), given(None), given([]), given(""), given({"bbox": []})
+    (True, True, False, False, False, False)
     """
-    return value is not None and not (isinstance(value, (str, list, tuple, Mapping)) and not value)
+    if isinstance(value, Mapping):
+        return any(given(own) for own in value.values())
+    return value is not None and not (isinstance(value, (str, list, tuple)) and not value)
 
 
 def unread_keys(value: Mapping[str, Any], read: Iterable[str], place: str = "") -> Iterator[str]:
@@ -120,11 +137,11 @@ def refuse_disobeyed(keys: Iterable[str], reading: Reading, where: str) -> None:
     if "*" in reading.ignore_keys:
         return
     for key in keys:
-        name = plain_name(key)
-        if name in HOW_TO_TRAIN and not {key, name} & set(reading.ignore_keys):
+        wanted, name = obeyed_by(key), plain_name(key)
+        if wanted is not None and not {key, name} & set(reading.ignore_keys):
             raise ConfigError(
                 found=f"{key!r}, which says how to train and is not obeyed",
-                wanted=f"{HOW_TO_TRAIN[name]}; or ignore_keys=[{name!r}] (--ignore-key {name})",
+                wanted=f"{wanted}; or ignore_keys=[{name!r}] (--ignore-key {name})",
                 consequence="the run would train otherwise than the row says",
                 where=where,
             )

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lading.conversation.keys import unread_keys
 from lading.errors import Reason, SkipSample
 from lading.fields import MEDIA_KINDS, MediaKind
 from lading.records import MediaPart, Part
@@ -26,8 +27,6 @@ TYPES: Mapping[str, MediaKind] = {
 """Types of parts that show or play something."""
 THOUGHTS = ("thinking", "reasoning")
 """Types of parts that say what was thought."""
-READ = frozenset({"type", "text", "path", "bytes", "url", "data", "format", *TYPES, *THOUGHTS})
-"""Keys of parts that are read."""
 
 
 def pieces(content: Sequence[Any], where: str) -> list[str | Part]:
@@ -111,3 +110,22 @@ def reference(part: Mapping[str, Any]) -> Any:
         if value is not None:
             return value.get("url") if isinstance(value, Mapping) and "url" in value else value
     return None
+
+
+def unread(part: Mapping[str, Any]) -> list[str]:
+    """The keys of a part that nobody reads, those inside an `image_url` and its kin too.
+
+    >>> unread({"type": "text", "text": "x", "image": "a.jpg"}), unread({"type": "image_url", "image_url": {"fps": 2}})
+    (['content[].image'], ['content[].fps'])
+    """
+    kind = str(part.get("type"))
+    inside = part.get(kind)
+    if kind in TYPES:
+        several = [name for name in (kind, "path", "bytes", "url") if part.get(name) is not None]
+        read = {"type", *several[:1], *(("fps",) if isinstance(reference(part), list) else ())}
+    else:
+        read = {"type", "text", *((kind, "content") if kind in THOUGHTS else ())}
+    found = [] if part.keys() <= read else list(unread_keys(part, read, "content[]."))
+    if kind in TYPES and isinstance(inside, Mapping):
+        found += unread_keys(inside, ("url", "path", "bytes", "data", "format"), "content[].")
+    return found

@@ -40,14 +40,31 @@ def read(row: Row, layout: Layout) -> Conversation:
             consequence="a loss over tokens cannot say which of two answers is better; nothing was counted",
             where=row.key.where,
         )
-    messages = [*_before(row, layout), *_messages(row, layout.column("chosen"), "assistant")]
+    messages = _messages(row, layout.column("chosen"), "assistant")
     marked = layout.has_messages(row.value)
+    if not any(_asks(message, layout) for message in messages):  # else the whole conversation is there
+        messages = [*_before(row, layout), *messages]
+    if not any(_asks(message, layout) for message in messages):
+        raise SkipSample(
+            Reason.BAD_ROW,
+            found="a chosen answer without its question",
+            wanted="a `prompt`, or messages that end with the question",
+            where=row.key.where,
+        )
     return read_turns(row, layout, messages=messages, turn_format=USUAL if marked else MEDIA_FIRST)
+
+
+def _asks(message: Any, layout: Layout) -> bool:
+    return isinstance(message, Mapping) and layout.role(message, "") == "user"
 
 
 def _before(row: Row, layout: Layout) -> list[Any]:
     if layout.has_messages(row.value):
-        return list(as_list(layout.messages(row.value, row.key.where)) or ())
+        before = list(as_list(layout.messages(row.value, row.key.where)) or ())
+        # Some keep the chosen answer in both places.
+        while before and not _asks(before[-1], layout):
+            before.pop()
+        return before
     return _messages(row, layout.column("prompt"), "user")
 
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from lading.conversation.extras import refuse_half_characters
 from lading.conversation.layout import Layout
-from lading.conversation.turns import read_turns, refuse_half_characters
+from lading.conversation.turns import read_turns
 from lading.errors import Reason, SkipSample
 from lading.fields import MediaKind
 from lading.records import Conversation, MediaPart, Message, Row, TextPart

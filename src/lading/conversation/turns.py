@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from lading.conversation import parts as typed_parts
-from lading.conversation.keys import REASONING_KEYS, TOOL_KEYS, WEIGHT_KEYS, Reading, given, unread_keys
+from lading.conversation.extras import is_weightless, listed_objects, refuse_half_characters, with_extras
+from lading.conversation.keys import REASONING_KEYS, TOOL_KEYS, WEIGHT_KEYS, given, unread_keys
 from lading.conversation.layout import CONTENT_KEYS, ROLE_KEYS, Layout
 from lading.errors import Reason, SkipSample
 from lading.fields import MEDIA_KINDS, MediaKind
@@ -188,18 +189,16 @@ class _Reader:
         content = self.layout.content(message, self.where)
         if not isinstance(content, list):
             return content, []
-        content, thoughts = typed_parts.without_thoughts(content, self.where)
         for part in content:
-            if isinstance(part, Mapping) and not part.keys() <= typed_parts.READ:
-                read = (*typed_parts.READ, "fps") if isinstance(part.get("video"), list) else typed_parts.READ
-                self.unread.extend(unread_keys(part, read, "content[]."))
-        return content, thoughts
+            if isinstance(part, Mapping):
+                self.unread.extend(typed_parts.unread(part))
+        return typed_parts.without_thoughts(content, self.where) if role == "assistant" else (content, [])
 
     def _note_unread(self, turn: Message, message: Mapping[str, Any]) -> None:
         spoken = turn.role == "assistant"
-        own = (*self.layout.tags.values(), *(TOOL_KEYS if turn.role == "tool" else ()))
-        # A weight of nothing says what is done anyway: only what an assistant says is trained on.
-        weightless = () if spoken else [name for name in WEIGHT_KEYS if message.get(name) in (0, False)]
+        own = ("name", *self.layout.tags.values(), *(TOOL_KEYS if turn.role == "tool" else ()))
+        # A weight of nothing says what is done anyway: only what an assistant says is trained on. One of 1 is as usual.
+        weightless = () if spoken else [name for name in WEIGHT_KEYS if is_weightless(message.get(name))]
         read = {*(SPOKEN_KEYS if spoken else MESSAGE_KEYS), *own, *weightless}
         self.unread.extend(unread_keys(message, read, "messages[]."))
 
@@ -254,79 +253,6 @@ def validate(conversation: Conversation) -> Conversation:
             where=where,
         )
     return conversation
-
-
-def with_extras(
-    turn: Message, message: Mapping[str, Any], thoughts: Sequence[str], reading: Reading, where: str
-) -> Message:
-    """The turn with what its message says besides who speaks, and what: weights, thoughts, calls of tools."""
-    if turn.role == "tool":
-        return replace(turn, names=tuple((own, str(message[own])) for own in TOOL_KEYS[1:] if given(message.get(own))))
-    if turn.role != "assistant":
-        return turn
-    thoughts = [*thoughts, *(_thought(message[own], own, where) for own in REASONING_KEYS if given(message.get(own)))]
-    return replace(
-        turn,
-        thought="" if reading.reasoning == "drop" else "\n".join(dict.fromkeys(thoughts)),
-        thought_weight=0.0 if reading.reasoning == "given" else 1.0,
-        calls=listed_objects(message.get("tool_calls"), "tool_calls", where),
-        weight=_weight(message, where),
-    )
-
-
-def _thought(text: Any, name: str, where: str) -> str:
-    if not isinstance(text, str):
-        raise SkipSample(Reason.BAD_ROW, found=f"{name} as a {type(text).__name__}", wanted="text", where=where)
-    refuse_half_characters(text, where)
-    return text
-
-
-def _weight(message: Mapping[str, Any], where: str) -> float:
-    """How much the loss of a message counts; 1 where it does not say."""
-    weights = {name: message[name] for name in WEIGHT_KEYS if given(message.get(name))}
-    if not weights:
-        return 1.0
-    numbers = {float(own) for own in weights.values() if isinstance(own, (bool, int, float))}
-    if len(numbers) != 1 or not all(0 <= own < float("inf") for own in numbers):
-        raise SkipSample(
-            Reason.BAD_ROW,
-            found=", ".join(f"{name} {own!r}" for name, own in weights.items()),
-            wanted="one number from 0 up, or true or false, for how much a message's loss counts",
-            where=where,
-        )
-    return numbers.pop()
-
-
-def listed_objects(value: Any, name: str, where: str) -> tuple[Mapping[str, Any], ...]:
-    """A list of objects, which is often kept as JSON text; nothing where none is given.
-
-    >>> listed_objects('[{"name": "look"}]', "tools", "w"), listed_objects("null", "tools", "w")
-    (({'name': 'look'},), ())
-    """
-    if isinstance(value, str):
-        try:
-            value = json.loads(value) if value.strip() else None
-        except (ValueError, RecursionError):
-            value = [value]
-    listed = [value] if isinstance(value, Mapping) and value else value or ()
-    if not isinstance(listed, (list, tuple)) or not all(isinstance(own, Mapping) for own in listed):
-        raise SkipSample(
-            Reason.BAD_ROW, found=f"{name} that are no list of objects", wanted='[{"type": "function", …}]', where=where
-        )
-    return tuple(listed)
-
-
-def refuse_half_characters(text: str, where: str) -> None:
-    """A lone surrogate, as a broken escape in JSON leaves it, cannot be tokenised."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise SkipSample(
-            Reason.BAD_ROW,
-            found=f"half a character (a lone surrogate) at place {error.start} of a message",
-            wanted="text that can be written as UTF-8",
-            where=where,
-        ) from error
 
 
 def refuse_leftovers(kind: MediaKind, left: int, where: str, wanted: str = "a mark in the text for each") -> NoReturn:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from lading.conversation.keys import HOW_TO_TRAIN, REJECTED_KEYS, given, kind_of, plain_name
+from lading.conversation.keys import REJECTED_KEYS, given, kind_of, obeyed_by
 from lading.conversation.layout import MEDIA_COLUMNS, MESSAGE_COLUMNS
 from lading.doctor.kinds import Problem
 from lading.doctor.media import named_content
@@ -131,15 +131,15 @@ def unobeyed(seen: Read) -> Iterator[Problem]:
     media = {name for name, value in seen.value.items() if _media_kind(value) is not None}  # said by `unread`
     unknown = [key for key in seen.conversation.unread if kind_of(key) == "unread" and key not in media]
     how_to_train = [key for key in seen.conversation.unread if kind_of(key) == "how_to_train"]
-    if how_to_train:
-        yield Problem("disobeyed_key", ", ".join(f"{key}: {HOW_TO_TRAIN[plain_name(key)]}" for key in how_to_train))
+    weights = {message.weight for message in seen.conversation.messages if message.role == "assistant"} - {0.0, 1.0}
+    disobeyed = [f"{key}: {obeyed_by(key)}" for key in how_to_train]
+    disobeyed += [f"a weight of {min(weights):g}: loss_weights=True, and a loss that uses it"] if weights else []
+    if disobeyed:
+        yield Problem("disobeyed_key", ", ".join(disobeyed))
     if unknown:
         yield Problem("unread_key", ", ".join(unknown))
     if seen.layout.format == "preference" or any(given(seen.value.get(name)) for name in REJECTED_KEYS):
         yield Problem("preference_row", "a chosen and a rejected answer")
-    weights = {message.weight for message in seen.conversation.messages if message.role == "assistant"} - {0.0, 1.0}
-    if weights:
-        yield Problem("loss_weight", f"a weight of {min(weights):g}")
 
 
 def outside_media_folder(seen: Read) -> Iterator[Problem]:

@@ -57,10 +57,7 @@ KINDS = _table(
         "The run does not start: which of two answers is better is no loss over tokens. `--preference chosen` trains on"
         " the chosen one.",
     ),
-    _error(
-        "loss_weight",
-        "The run does not start: a weight other than 0 and 1 wants `loss_weights=True`, and a loss that uses it.",
-    ),
+    _warning("thought_left_out", "The sample is trained on without the thought: the chat template leaves it out."),
     _notice("unread_key", "The sample is trained on; nobody reads what stands under this key."),
     _error("malformed_json"),
     _error("not_utf8", "The sample is left out of training: its bytes are not UTF-8, so nobody knows its text."),

@@ -17,7 +17,8 @@ from lading.doctor.media import Verdict, examine_medium
 from lading.doctor.reading import Read, kind_of, read
 from lading.encode.encoder import Encoder
 from lading.encode.processor_facts import ProcessorFacts
-from lading.errors import SkipSample
+from lading.encode.template import left_out_thoughts
+from lading.errors import ConfigError, SkipSample
 from lading.media.opening import DATA_URL, name_of
 from lading.records import Dropped, ImageSize, MediaPart
 from lading.samples.samples import Samples
@@ -109,7 +110,21 @@ class RowChecker:
         checked.samples[index - checked.rows.start] = sample_digest(seen.conversation)
         return True
 
+    def _left_out(self, seen: Read) -> Iterator[Problem]:
+        """Thoughts that the chat template does not write."""
+        if self.facts is not None and any(message.thought for message in seen.conversation.messages):
+            try:
+                text = self.facts.tokeniser.render(seen.conversation)
+            except ConfigError as error:  # it reads none: the run would not start
+                yield Problem("disobeyed_key", f"{error.found}; {error.wanted}")
+                return
+            except SkipSample:
+                return  # that is found with the lengths
+            if count := left_out_thoughts(text, seen.conversation):
+                yield Problem("thought_left_out", f"{count} of its thoughts")
+
     def _row_problems(self, seen: Read) -> Iterator[Problem]:
+        yield from self._left_out(seen)
         for check in CHECKS:
             yield from check(seen)
         yield from words(seen, self._markers)

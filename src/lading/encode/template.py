@@ -31,6 +31,8 @@ REASONING_NAMES = ("reasoning_content", "reasoning", "thinking")
 """Under which names templates read what an assistant thought before it spoke."""
 EMPTY_THOUGHT = re.compile(r"<think>\s*</think>\s*")
 """What templates write in front of an answer for which nothing was thought: the assistant does not say it."""
+_OPENING = re.compile(r"\s*(?:<[\w|:]+>|\[\w+\])(?:thought)?\s*")
+"""What stands in front of a thought that is written."""
 _TAG = re.compile(r"\s*(?:</?[\w:|]+>|\[/?\w+\])\s*")
 
 
@@ -101,6 +103,7 @@ class Renderer:
             )
         self._template, self._system_as_text = template, system_as_text
         self._reasoning = reasoning_names(template)
+        self._warned = False
         self._extras = {**special_tokens, **options}
         _refuse_unread(template, options, where)
         plain = all(isinstance(token, str) for token in special_tokens.values())
@@ -109,9 +112,20 @@ class Renderer:
 
     def __call__(self, conversation: Conversation) -> str:
         """The conversation's text; `SkipSample` where the template refuses it."""
+        self._refuse_unreadable(conversation)
+        text = self._rendered(conversation)
+        if not self._warned and left_out_thoughts(text, conversation):
+            self._warned = True  # once: some templates leave out those of all earlier turns
+            logger.warning(
+                "the chat template leaves out what was thought before an answer of %s, and perhaps of others;"
+                " template_options may keep it (preserve_thinking), and reasoning='drop' says that it is meant",
+                conversation.key,
+            )
+        return text
+
+    def _rendered(self, conversation: Conversation) -> str:
         from jinja2 import TemplateError
 
-        self._refuse_unreadable(conversation)
         messages = messages_for_template(
             conversation.messages, system_as_text=self._system_as_text, reasoning=self._reasoning
         )
@@ -120,7 +134,7 @@ class Renderer:
             if self._compiled is None or self._compared < COMPARED:
                 return self._compare(messages, tools)
             return self._compiled.render(messages=messages, tools=tools, **NO_EXTRAS, **self._extras)
-        except TemplateError as error:
+        except (TemplateError, TypeError) as error:  # what JSON cannot hold, in a call of a tool, is a TypeError
             raise SkipSample(
                 Reason.TEMPLATE_REFUSED,
                 found=f"a conversation the chat template refuses ({error})",
@@ -169,7 +183,8 @@ def _compiled(template: str) -> Template | None:
 
 
 def _refuse_unread(template: str, options: Mapping[str, Any], where: str) -> None:
-    unread = [name for name in options if not re.search(rf"\b{re.escape(name)}\b", template)]
+    own = {"messages", "tools", "add_generation_prompt", "documents", "bos_token", "eos_token"}
+    unread = [name for name in options if name in own or not re.search(rf"\b{re.escape(name)}\b", template)]
     if unread:
         raise ConfigError(
             found=f"template_options {', '.join(unread)}, which the chat template does not read",
@@ -258,21 +273,40 @@ def start_of_said(text: str, start: int, stop: int, message: Message, unsaid: Se
     """Where, in an assistant's turn, that begins which is trained on: behind a thought that the template itself wrote,
     and behind one that is only given.
     """
-    if not message.thought:
+    thought = _written_thought(text, start, stop, message)
+    if thought is None:
         said = next((part.text for part in message.parts if isinstance(part, TextPart)), "")
         start += len(next((prefix for prefix in unsaid if text.startswith(prefix, start)), ""))
         empty = EMPTY_THOUGHT.match(text, start, stop)
         return empty.end() if empty and not EMPTY_THOUGHT.match(said.lstrip()) else start
     if message.thought_weight:
         return start
-    thought = text.find(message.thought.strip(), start, stop)
-    if thought < 0:
-        return start
-    behind = thought + len(message.thought.strip())
     said = next((part.text.strip() for part in message.parts if isinstance(part, TextPart) and part.text.strip()), "")
-    answer = text.find(said, behind, stop) if said else -1
-    tag = _TAG.match(text, behind, stop)
-    return answer if answer >= 0 else tag.end() if tag else behind
+    answer = text.find(said, thought, stop) if said else -1
+    tag = _TAG.match(text, thought, stop)
+    return answer if answer >= 0 else tag.end() if tag else thought
+
+
+def _written_thought(text: str, start: int, stop: int, message: Message) -> int | None:
+    """Where the thought of a turn ends; `None` where there is none, or the template left it out."""
+    thought = message.thought.strip()
+    if not thought:
+        return None
+    opening = _OPENING.match(text, start, stop)
+    behind = opening.end() if opening else start
+    return behind + len(thought) if text.startswith(thought, behind) else None
+
+
+def left_out_thoughts(text: str, conversation: Conversation) -> int:
+    """How many thoughts of a conversation the rendered text lacks.
+
+    >>> from lading.records import SampleKey
+    >>> answer = Message(role="assistant", parts=(TextPart(text="Four."),), thought="Two and two.")
+    >>> talk = Conversation(key=SampleKey(index=0, source="s", where="w"), messages=(answer,))
+    >>> left_out_thoughts("<think></think>Four.", talk), left_out_thoughts("<think>Two and two.</think>Four.", talk)
+    (1, 0)
+    """
+    return sum(bool(own.thought) and own.thought.strip() not in text for own in conversation.messages)
 
 
 def _turns(conversation: Conversation, style: TurnStyle) -> tuple[Message, ...]:

@@ -226,6 +226,9 @@ def count_chunk(samples: Samples, chunk: Chunk) -> Counted:
             found.setdefault(key, []).append(conversation.key.index)
 
     answers = samples.measure(indices, note)
+    # A row that is refused may be asked again; it is counted when it can be used.
+    refused = {index for index, answer in zip(indices, answers, strict=True) if isinstance(answer, Dropped)}
+    found = {key: left for key, having in found.items() if (left := [own for own in having if own not in refused])}
     place = dict(zip(indices, rows, strict=True)) if found else {}
     unread = {key: (len(having), place[having[0]]) for key, having in found.items()}
     return Counted.of(rows, answers, unread)

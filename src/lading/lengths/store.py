@@ -57,7 +57,10 @@ class Store:
         """
         found = [self._read(folder) for folder in (*self.also, self.folder)]
         notes = {name: note for _, own in found for name, note in own.items()}
-        return merge(counted for counted, _ in found), notes
+        counted = merge(counted for counted, _ in found)
+        # Both may know the same rows: no key is in more of them than either says, or both together where they differ.
+        most = {key: max(own.unread[key] for own, _ in found if key in own.unread) for key in counted.unread}
+        return replace(counted, unread=most) if len(found) > 1 else counted, notes
 
     def _read(self, folder: Path) -> tuple[Counted, Mapping[str, Any]]:
         try:

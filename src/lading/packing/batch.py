@@ -172,4 +172,5 @@ def weighted_loss(outputs: Any, batch: Batch, *, total: Tensor | float | None = 
         scores.float().flatten(0, 1), labels.flatten().to(scores.device), ignore_index=IGNORE_INDEX, reduction="none"
     )
     summed = (losses * weights.flatten().to(losses.device)).sum()
-    return summed / (batch.label_weight if total is None else total)
+    divisor = batch.label_weight if total is None else total
+    return summed / divisor if divisor else summed  # a batch of fillers alone weighs nothing

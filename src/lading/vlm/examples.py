@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lading.conversation import Layout, read_conversation
+from lading.conversation.extras import listed_objects, refuse_half_characters, with_extras
 from lading.conversation.keys import Reading, given
 from lading.conversation.layout import ROLES, given_at_all
 from lading.conversation.parts import pieces, without_thoughts
-from lading.conversation.turns import listed_objects, refuse_half_characters, refuse_leftovers, validate, with_extras
+from lading.conversation.turns import refuse_leftovers, validate
 from lading.errors import ConfigError, Reason, SkipSample
 from lading.fields import MEDIA_KINDS, MediaKind
 from lading.ledger import Ledger

@@ -175,6 +175,16 @@ def _template_labels(ids: Ids, conversation: Conversation, facts: ProcessorFacts
         spans = _lined_up_spans(ids, text, answers, facts)
     if spans is None:
         spans = _marked_spans(ids, facts)
+    said = [message.weight for message in conversation.messages if message.role == "assistant"]
+    if len(said) == len(spans):
+        spans = [span for span, weight in zip(spans, said, strict=True) if weight]
+    elif 0 in said:
+        raise ConfigError(
+            found=f"{len(said)} answers, some of weight 0, and {len(spans)} turns in the ids",
+            wanted="ids in which every answer is found",
+            consequence="an answer that is not to be trained on might be",
+            where="build_labels_from_template",
+        )
     labels = labels_from_spans(ids, spans)
     labels[are_pads(labels, facts.tokeniser.pads)] = IGNORE_INDEX
     return labels
