@@ -153,4 +153,6 @@ def test_what_rows_say_about_training_is_asked_for_by_options(tmp_path: Path) ->
         ("nframes", "how_to_train", 3),
         ("mood", "unread", 3),
     }
-    assert lading(*own, "--ignore-key", "nframes", "--train-on", "last").returncode == 1, "the last answer weighs nothing"
+    assert lading(*own, "--ignore-key", "nframes", "--train-on", "last").returncode == 1, (
+        "the last answer weighs nothing"
+    )

@@ -302,7 +302,8 @@ def _unread_keys(share: Share, counted: Counted) -> list[UnreadKey]:
     for level, kinds in ((logging.WARNING, ("unread", "how_to_train")), (logging.INFO, ("harmless",))):
         listed = [f"{own.key} ({own.count:,}, first {own.where})" for own in found if own.kind in kinds]
         if listed:
-            logger.log(level, "%s: nobody reads %s", name, ", ".join(listed))
+            text = ", ".join(listed).encode("utf-8", "backslashreplace").decode()
+            logger.log(level, "%s: nobody reads %s", name, text)
     return found
 
 

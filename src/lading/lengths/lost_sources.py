@@ -35,7 +35,8 @@ def lost_sources(samples: Samples, table: LengthTable) -> list[str]:
                 f"{source.config.name}: all {len(own):,} samples dropped ({count:,} {reason.value}); "
                 f"{cause or first.detail}"
             )
-    return lines
+    # A broken name may hold half a character, which no log can be written with.
+    return [line.encode("utf-8", "backslashreplace").decode() for line in lines]
 
 
 def _elsewhere(samples: Samples, entry: Dropped) -> str:
