@@ -265,3 +265,20 @@ def test_a_limit_inside_an_url_is_refused() -> None:
     part = {"type": "image_url", "image_url": {"url": "a.png", "max_pixels": 5}}
     with pytest.raises(ConfigError, match=r"'content\[\]\.max_pixels'"):
         read({"messages": [{"role": "user", "content": [part]}, SAID]})
+
+
+@pytest.mark.parametrize("name", ["train_on", "reasoning", "preference"])
+def test_a_choice_that_is_none_is_named(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"found {name} 'som'; wanted one of"):
+        Reading(**{name: "som"})  # type: ignore[arg-type]  # a mistake
+
+
+def test_what_is_read_of_one_layout_is_not_believed_of_another() -> None:
+    """Columns that are read are remembered; a layout with other columns remembers its own."""
+    from dataclasses import replace
+
+    key, value = SampleKey(index=0, source="s", where="w"), {"messages": [ASKED, SAID], "mood": "glad"}
+    one = Layout(format="sharegpt")
+    assert read_conversation(Row(key=key, value=value), one).unread == ("mood",)
+    other = replace(one, columns={"system": "mood"})
+    assert read_conversation(Row(key=key, value=value), other).unread == ()

@@ -140,3 +140,19 @@ def test_options_that_are_not_the_templates_own_are_refused() -> None:
     for name in ("messages", "add_generation_prompt", "colour"):
         with pytest.raises(ConfigError, match=f"found template_options {name}"):
             read_processor(processor, template_options={name: True})
+
+
+@pytest.mark.parametrize("name", ["qwen3_vl", "kimi_k25"])
+def test_a_marker_quoted_in_a_call_does_not_end_what_is_trained_on(name: str) -> None:
+    facts = shared(name)
+    call = {
+        "id": "functions.look:0",
+        "type": "function",
+        "function": {"name": "look", "arguments": {"at": "<|im_end|>", "then": "more"}},
+    }
+    asked = {"role": "user", "content": [{"type": "text", "text": "Look."}]}
+    made = encoded(facts, {"messages": [asked, {"role": "assistant", "content": None, "tool_calls": [call]}, *AGAIN]})
+    said = trained(facts, made)
+    assert '"then": "more"' in said or '"then":"more"' in said
+    assert said.endswith("Five then.<|im_end|>")
+    assert "And one more?" not in said

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from lading.conversation.keys import REASONING_KEYS, TOOL_KEYS, WEIGHT_KEYS, Reading, given
+from lading.conversation.keys import TOOL_KEYS, WEIGHT_KEYS, Reading, given
 from lading.errors import Reason, SkipSample
-from lading.records import Message
+from lading.records import REASONING_KEYS, Message
 
 
 def with_extras(

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from lading.errors import ConfigError
+from lading.errors import ConfigError, UnknownName
+from lading.records import REASONING_KEYS
 
 TrainOn = Literal["all", "last"]
 Reasoning = Literal["train", "given", "drop"]
@@ -42,11 +43,18 @@ class Reading:
     ignore_keys: tuple[str, ...] = ()
     """Keys that say how to train and are left unread on purpose; `*` is all of them."""
 
+    def __post_init__(self) -> None:
+        for kind, name, known in (
+            ("train_on", self.train_on, TRAIN_ON),
+            ("reasoning", self.reasoning, REASONING),
+            ("preference", self.preference, PREFERENCE),
+        ):
+            if name not in known:
+                raise UnknownName(kind=kind, name=name, known=known)
+
 
 WEIGHT_KEYS = ("weight", "loss", "loss_weight", "loss_scale", "train", "training", "loss_mask")
 """Under which keys a message says how much its loss counts: OpenAI, ms-swift, Axolotl."""
-REASONING_KEYS = ("reasoning_content", "reasoning", "thinking")
-"""Under which keys a message says what was thought before it was spoken."""
 TOOL_KEYS = ("tool_calls", "tool_call_id", "name")
 LIMIT_KEYS = (
     *("max_pixels", "min_pixels", "total_pixels", "resized_height", "resized_width"),

@@ -57,7 +57,7 @@ class Layout:
     """The format of its rows (`formats.FORMATS`); `None`: each row by its own columns."""
     reading: Reading = field(default_factory=Reading)
     """What the run does with what rows say about training."""
-    read_columns: dict[str, frozenset[str]] = field(default_factory=dict, compare=False, repr=False)
+    read_columns: dict[str, frozenset[str]] = field(default_factory=dict, init=False, compare=False, repr=False)
     """The columns that are read of a row, by format: worked out once, not for every row."""
 
     @property

@@ -14,11 +14,11 @@ from typing import Any, NoReturn
 
 from lading.conversation import parts as typed_parts
 from lading.conversation.extras import is_weightless, listed_objects, refuse_half_characters, with_extras
-from lading.conversation.keys import REASONING_KEYS, TOOL_KEYS, WEIGHT_KEYS, given, unread_keys
+from lading.conversation.keys import TOOL_KEYS, WEIGHT_KEYS, given, unread_keys
 from lading.conversation.layout import CONTENT_KEYS, ROLE_KEYS, Layout
 from lading.errors import Reason, SkipSample
 from lading.fields import MEDIA_KINDS, MediaKind
-from lading.records import Conversation, MediaPart, Message, Part, Role, Row, TextPart
+from lading.records import REASONING_KEYS, Conversation, MediaPart, Message, Part, Role, Row, TextPart
 
 MARKS: Mapping[str, MediaKind] = {f"<{kind}>": kind for kind in MEDIA_KINDS}
 ALONE = re.compile("(" + "|".join(MARKS) + ")")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from lading.errors import ConfigError, MissingPrivateName, Reason, SkipSample
 from lading.family import TurnStyle
 from lading.fields import MediaKind
 from lading.private_names import compiled_template
-from lading.records import Conversation, Message, TextPart
+from lading.records import REASONING_KEYS, Conversation, Message, TextPart
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -27,8 +28,6 @@ COMPARED = 16
 NO_OPTIONS: Mapping[str, Any] = {}
 NO_EXTRAS: Mapping[str, Any] = {"documents": None, "add_generation_prompt": False}
 """What transformers hands to every template besides the messages and the tools."""
-REASONING_NAMES = ("reasoning_content", "reasoning", "thinking")
-"""Under which names templates read what an assistant thought before it spoke."""
 EMPTY_THOUGHT = re.compile(r"<think>\s*</think>\s*")
 """What templates write in front of an answer for which nothing was thought: the assistant does not say it."""
 _OPENING = re.compile(r"\s*(?:<[\w|:]+>|\[\w+\])(?:thought)?\s*")
@@ -37,7 +36,7 @@ _TAG = re.compile(r"\s*(?:</?[\w:|]+>|\[/?\w+\])\s*")
 
 
 def messages_for_template(
-    messages: tuple[Message, ...], *, system_as_text: bool = False, reasoning: Sequence[str] = REASONING_NAMES
+    messages: tuple[Message, ...], *, system_as_text: bool = False, reasoning: Sequence[str] = REASONING_KEYS
 ) -> list[dict[str, Any]]:
     """The shape chat templates read: a role and a list of typed parts. No medium is in it, only its place.
 
@@ -65,7 +64,7 @@ def reasoning_names(template: str) -> tuple[str, ...]:
     >>> reasoning_names("{{ message.reasoning_content }}{{ m.get('reasoning') }}{% if thinking %}{% endif %}")
     ('reasoning_content', 'reasoning')
     """
-    return tuple(name for name in REASONING_NAMES if re.search(rf"(\.|['\"]){name}\b", template))
+    return tuple(name for name in REASONING_KEYS if re.search(rf"(\.|['\"]){name}\b", template))
 
 
 def _text(message: Message) -> str:
@@ -105,7 +104,7 @@ class Renderer:
         self._reasoning = reasoning_names(template)
         self._warned = False
         self._extras = {**special_tokens, **options}
-        _refuse_unread(template, options, where)
+        _refuse_unread(template, options, special_tokens, where)
         plain = all(isinstance(token, str) for token in special_tokens.values())
         self._compiled = _compiled(template) if plain else None
         self._compared = 0
@@ -159,7 +158,7 @@ class Renderer:
         if not self._reasoning and any(message.thought for message in conversation.messages):
             raise ConfigError(
                 found=f"reasoning beside an answer of {conversation.key}, and a chat template that reads none",
-                wanted=f"reasoning='drop', or a template that reads one of {', '.join(REASONING_NAMES)}",
+                wanted=f"reasoning='drop', or a template that reads one of {', '.join(REASONING_KEYS)}",
                 consequence="answers would be trained on without what led to them",
                 where="Loader",
             )
@@ -182,8 +181,9 @@ def _compiled(template: str) -> Template | None:
         return None
 
 
-def _refuse_unread(template: str, options: Mapping[str, Any], where: str) -> None:
-    own = {"messages", "tools", "add_generation_prompt", "documents", "bos_token", "eos_token"}
+def _refuse_unread(template: str, options: Mapping[str, Any], special_tokens: Iterable[str], where: str) -> None:
+    """Refuse options that the template does not read, and those that it is handed in any case."""
+    own = {"messages", "tools", *NO_EXTRAS, *special_tokens}
     unread = [name for name in options if name in own or not re.search(rf"\b{re.escape(name)}\b", template)]
     if unread:
         raise ConfigError(
@@ -324,7 +324,11 @@ def _end_of_turn(text: str, start: int, message: Message, style: TurnStyle, mark
     for part in message.parts:
         said = part.text if isinstance(part, TextPart) else marks.get(part.kind, "")
         cursor = _after(text, cursor, said, style.closing)
+    # Arguments of a call may quote the marker, as often as they do.
+    quoted = sum(json.dumps(call, ensure_ascii=False).count(style.closing) for call in message.calls)
     closing = text.find(style.closing, cursor)
+    for _ in range(quoted):
+        closing = text.find(style.closing, closing + 1) if closing >= 0 else closing
     return len(text) if closing < 0 else closing + len(style.closing)
 
 

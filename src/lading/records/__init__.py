@@ -11,6 +11,7 @@ from lading.records.lengths import COLUMNS, Dropped, Length, LengthTable, Trunca
 from lading.records.media import AudioSize, Footprint, ImageSize, MediumSpan, PixelScale, Size, VideoSize
 from lading.records.plans import COSTS, TOO_LONG, TYPICAL_WORK, PackPlan, TooLong, Work
 from lading.records.samples import (
+    REASONING_KEYS,
     Conversation,
     Cut,
     Finding,
@@ -28,6 +29,7 @@ from lading.records.samples import (
 __all__ = [
     "COLUMNS",
     "COSTS",
+    "REASONING_KEYS",
     "TOO_LONG",
     "TYPICAL_WORK",
     "AudioSize",

@@ -11,6 +11,8 @@ from lading import plain
 from lading.fields import MediaKind
 
 Role = Literal["system", "user", "assistant", "tool"]
+REASONING_KEYS = ("reasoning_content", "reasoning", "thinking")
+"""Under which names messages say, and chat templates read, what an assistant thought before it spoke."""
 Reference = str | Path | bytes | tuple[str, ...] | object
 """How a medium is given: a path, encoded bytes, the paths of a video's frames, or a decoded object (a PIL image)."""
 

@@ -44,7 +44,7 @@ class Samples:
     encoder: Encoder
     policy: SkipPolicy = field(default_factory=SkipPolicy)
     cuts: Mapping[int, Cut] = field(default_factory=dict)
-    """Samples of which only a part is used, because they are too long (`samples.truncation`)."""
+    """Samples of which only a part is used, because they are too long (`fit`)."""
     layouts: tuple[Layout, ...] = ()
     """How the rows of each source are read; found out here, once, and carried along to workers."""
     reading: Reading = field(default_factory=Reading)

@@ -12,9 +12,10 @@ import hashlib
 import math
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, NoReturn
 
 from lading.cache import Cache
-from lading.errors import ABSENT, ConfigError, CorpusError
+from lading.errors import ABSENT, ConfigError, CorpusError, Reason, SkipSample
 from lading.sources.index import KEPT_FROM
 
 FOR_ALL_ELSE, AT_LEAST = 512, 64
@@ -104,6 +105,11 @@ def file_fingerprint(path: Path, *, whole: int = WHOLE, timed: bool = True) -> s
             file.seek(max(0, state.st_size - BLOCK) * number // (BLOCKS - 1))
             digest.update(file.read(BLOCK))
     return digest.hexdigest()
+
+
+def refuse_other_json(value: Any, where: str) -> NoReturn:
+    """Refuse a row that is JSON, and no object."""
+    raise SkipSample(Reason.BAD_ROW, found=f"a JSON {type(value).__name__}", wanted="one JSON object", where=where)
 
 
 class DataFile:

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from lading.cache import Cache
-from lading.errors import ConfigError, CorpusError, Reason, SkipSample
-from lading.sources.files import DataFile
+from lading.errors import ConfigError, CorpusError
+from lading.sources.files import DataFile, refuse_other_json
 from lading.sources.index import BytesFile, Mapped, MappedRows, Positions
 from lading.sources.jsonl import READABLE, excerpt
 
@@ -106,12 +106,7 @@ class JsonArrayFile(DataFile):
         elements = self._elements
         value = elements[number] if isinstance(elements, list) else self._parsed(elements.text(number), number)
         if not isinstance(value, dict):
-            raise SkipSample(
-                Reason.BAD_ROW,
-                found=f"a JSON {type(value).__name__}",
-                wanted="one JSON object",
-                where=self.where(number),
-            )
+            refuse_other_json(value, self.where(number))
         return value
 
     @cached_property

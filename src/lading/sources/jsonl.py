@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lading.cache import Cache
 from lading.errors import CorpusError, Reason, SkipSample
-from lading.sources.files import DataFile
+from lading.sources.files import DataFile, refuse_other_json
 from lading.sources.index import BytesFile, Mapped, MappedRows, Positions
 
 SHOWN = 40
@@ -81,12 +81,7 @@ class JsonlFile(DataFile):
                 Reason.BAD_ROW, found=f"a value that is not read ({error})", wanted=READABLE, where=self.where(number)
             ) from error
         if not isinstance(value, dict):
-            raise SkipSample(
-                Reason.BAD_ROW,
-                found=f"a JSON {type(value).__name__}",
-                wanted="one JSON object",
-                where=self.where(number),
-            )
+            refuse_other_json(value, self.where(number))
         return value
 
     @cached_property

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lading.conversation import Layout, presets
+from lading.conversation.keys import Reading
 from lading.encode.encoder import Encoder
 from lading.encode.processor_facts import read_processor
 from lading.errors import ConfigError, Reason, SkipSample, UnknownName
@@ -226,6 +227,7 @@ def make_meta_dataset(
     lazy: bool = False,
     strict: bool = True,
     media_roots: Sequence[str | Path] | None = None,
+    ignore_keys: Sequence[str] = (),
     **kwargs: Any,
 ) -> _ExamplesWithStats | Examples:
     """The data sets of a meta file as one list of examples, with `.stats`.
@@ -237,15 +239,17 @@ def make_meta_dataset(
 
     `lazy` gives the same examples as a sequence over the memory-mapped files: nothing is parsed before it is asked for.
     A row that cannot be used is raised at once, with its place; with `strict=False` it is left out, logged by name and
-    counted in `stats["n_dropped"]`. With `media_roots`, media must lie below these folders. `split` is unused, like
-    further arguments, which are warned about.
+    counted in `stats["n_dropped"]`. With `media_roots`, media must lie below these folders. Keys of rows that say how
+    to train and are not obeyed are refused, unless they are among `ignore_keys`. `split` is unused, like further
+    arguments, which are warned about.
     """
     del split
-    _warn_about_unknown(kwargs, ("lazy", "strict", "media_roots"), "make_meta_dataset")
+    _warn_about_unknown(kwargs, ("lazy", "strict", "media_roots", "ignore_keys"), "make_meta_dataset")
     if dataset_names is not None and not dataset_names:
         raise ConfigError(found="an empty list of data set names", wanted="names, or None for all of them")
     names = [dataset_names] if isinstance(dataset_names, str) else dataset_names
-    mixture = open_mixture(path_or_dataset, names, *own_share(shard_data, rank, world_size), media_roots)
+    reading = Reading(ignore_keys=tuple(ignore_keys))
+    mixture = open_mixture(path_or_dataset, names, *own_share(shard_data, rank, world_size), media_roots, reading)
     if lazy:
         return mixture.examples
     loaded, stats = load(mixture, strict=strict)

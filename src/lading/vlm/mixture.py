@@ -24,6 +24,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from lading.conversation.keys import Reading
 from lading.errors import ConfigError, CorpusError
 from lading.loader.ranks import find_ranks
 from lading.records import Dropped
@@ -56,6 +57,7 @@ def open_mixture(
     rank: int,
     world_size: int,
     media_roots: Sequence[str | Path] | None = None,
+    reading: Reading | None = None,
 ) -> Mixture:
     """Open a meta file for one rank. Of its rows, the first few of each data set are looked at."""
     corpus = open_corpus(path, names, media_roots=media_roots)
@@ -64,7 +66,7 @@ def open_mixture(
     numbers = share(corpus.ends, rank, world_size)
     edges = np.searchsorted(numbers, (0, *corpus.ends)).tolist()
     names = [source.config.name for source in corpus.sources]
-    reader = CorpusReader(corpus=corpus, layouts=source_layouts(corpus))
+    reader = CorpusReader(corpus=corpus, layouts=source_layouts(corpus, reading or Reading()))
     return Mixture(
         rank=rank if world_size > 1 else None,
         examples=Examples(rows=corpus, read=reader, numbers=numbers if world_size > 1 else None),
