@@ -419,3 +419,14 @@ def test_json_and_jsonl_are_the_same(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text('{"a": 1}')
     with pytest.raises(LadingError, match="found a JSON dict; wanted an array"):
         page._load_json_or_jsonl(tmp_path / "bad.json")
+
+
+def test_keys_that_say_how_to_train_are_refused_by_name_or_ignored_on_purpose(tmp_path: Path) -> None:
+    talk = [{"role": "user", "content": "Who?"}, {"role": "assistant", "content": "Ada."}]
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"messages": talk, "nframes": 4}) + "\n")
+    (tmp_path / "meta.json").write_text(json.dumps({"rows": {"file_name": "rows.jsonl"}}))
+    for lazy in (False, True):
+        with pytest.raises(ConfigError, match=r"found 'nframes', which says how to train .* ignore_keys=\['nframes'\]"):
+            page.make_meta_dataset(tmp_path / "meta.json", lazy=lazy)
+        (example,) = page.make_meta_dataset(tmp_path / "meta.json", lazy=lazy, ignore_keys=["nframes"])
+        assert [turn["role"] for turn in example["conversation"]] == ["user", "assistant"]
